@@ -1,0 +1,214 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One set of compiler settings for every target: Swift 6 mode comes with the tools version,
+/// warnings are errors, and an import is visible only where it is written.
+let swiftSettings: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// MARK: - Third-party products, named once
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let lifecycleTestKit = Target.Dependency.product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdTesting = Target.Dependency.product(name: "HummingbirdTesting", package: "hummingbird")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let collections = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let atomics = Target.Dependency.product(name: "Atomics", package: "swift-atomics")
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+
+// MARK: - The rooms
+
+/// A library room under `Shared/`.
+func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Shared/\(name)", swiftSettings: swiftSettings)
+}
+
+/// A system-library room: a module map and a shim, nothing else.
+func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+/// An executable under `Services/`. What is not Swift in its folder is named in `data`.
+func service(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
+        swiftSettings: swiftSettings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(name)Tests", exclude: data,
+        swiftSettings: swiftSettings)
+}
+
+let package = Package(
+    name: "heliograph",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "token-registry", targets: ["TokenRegistry"]),
+        .executable(name: "rules", targets: ["Rules"]),
+        .executable(name: "apns-sender", targets: ["APNsSender"]),
+        .executable(name: "fcm-sender", targets: ["FCMSender"]),
+        .executable(name: "feedback", targets: ["Feedback"]),
+        .executable(name: "pushctl", targets: ["Pushctl"]),
+        .executable(name: "provider-simulator", targets: ["ProviderSimulator"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    ],
+    targets: [
+        systemLibrary("CRabbitMQ", pkgConfig: "librabbitmq", apt: "librabbitmq-dev"),
+        systemLibrary("CPostgres", pkgConfig: "libpq", apt: "libpq-dev"),
+        systemLibrary("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        systemLibrary("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+
+        room("PushProtocol", [crypto]),
+        room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
+        room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
+        room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        room("HTTPSFetch", ["CCurl", logging]),
+        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle]),
+        room("PushSending", ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit]),
+        room(
+            "ServiceKit",
+            [
+                "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes, logging,
+                metrics, coreMetrics, lifecycle, yams, nioCore,
+            ]),
+
+        service(
+            "TokenRegistry",
+            [
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", hummingbird, httpTypes,
+                jwtKit, crypto, logging, metrics, lifecycle, configuration, nioCore,
+            ], data: ["Storage/Migrations"]),
+        service(
+            "Rules",
+            [
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams, mustache,
+                logging, metrics, lifecycle, configuration,
+            ], data: ["Storage/Migrations", "RuleSets"]),
+        service(
+            "APNsSender",
+            [
+                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, logging, metrics,
+                lifecycle, configuration,
+            ]),
+        service(
+            "FCMSender",
+            [
+                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch", jwtKit,
+                logging, metrics, lifecycle, configuration,
+            ]),
+        service(
+            "Feedback",
+            [
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics, lifecycle,
+                configuration,
+            ], data: ["Storage/Migrations"]),
+        service(
+            "Pushctl",
+            [
+                "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, logging,
+                configuration,
+            ]),
+        service(
+            "ProviderSimulator",
+            [
+                "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, jwtKit, crypto, logging, lifecycle,
+                configuration, nioCore,
+            ]),
+
+        .target(
+            name: "TestSupport",
+            dependencies: ["AMQP", "Postgres", "PushProtocol", logging, lifecycle],
+            path: "Tests/TestSupport", swiftSettings: swiftSettings),
+        tests("Architecture", []),
+        tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
+        tests("AMQP", ["AMQP", "TestSupport", logging]),
+        tests("Postgres", ["Postgres", "TestSupport", logging], data: ["Migrations"]),
+        tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
+        tests("HTTPSFetch", ["HTTPSFetch", "HTTP2", "TestSupport", logging, hummingbird]),
+        tests("Messaging", ["Messaging", "AMQP", "PushProtocol", "TestSupport", logging, metricsTestKit, lifecycle]),
+        tests("PushSending", ["PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, jwtKit]),
+        tests(
+            "ServiceKit",
+            [
+                "ServiceKit", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging, metrics, coreMetrics,
+                configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
+            ]),
+        tests(
+            "TokenRegistry",
+            [
+                "TokenRegistry", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
+                hummingbird, hummingbirdTesting, httpTypes, jwtKit, logging, lifecycle, configuration,
+            ]),
+        tests(
+            "Rules",
+            [
+                "Rules", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                lifecycle, configuration, yams,
+            ]),
+        tests(
+            "APNsSender",
+            [
+                "APNsSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
+                logging, configuration,
+            ]),
+        tests(
+            "FCMSender",
+            [
+                "FCMSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
+                logging, configuration,
+            ]),
+        tests(
+            "Feedback",
+            [
+                "Feedback", "ServiceKit", "Messaging", "Postgres", "PushProtocol", "TestSupport", logging,
+                configuration,
+            ]),
+        tests("Pushctl", ["Pushctl", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging]),
+        tests(
+            "ProviderSimulator",
+            [
+                "ProviderSimulator", "HTTP2", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes,
+                jwtKit, crypto, logging, nioCore, nioSSL,
+            ]),
+        tests("Deploy", [yams, "ServiceKit"]),
+        tests("System", ["AMQP", "Postgres", "PushProtocol", "TestSupport", "HTTPSFetch", logging]),
+    ]
+)

@@ -1,0 +1,4 @@
+@main
+struct APNsSenderApp {
+    static func main() async throws {}
+}

@@ -1,0 +1,4 @@
+@main
+struct FCMSenderApp {
+    static func main() async throws {}
+}

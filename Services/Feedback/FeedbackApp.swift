@@ -1,0 +1,4 @@
+@main
+struct FeedbackApp {
+    static func main() async throws {}
+}

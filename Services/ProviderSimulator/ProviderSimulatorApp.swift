@@ -1,0 +1,4 @@
+@main
+struct ProviderSimulatorApp {
+    static func main() async throws {}
+}

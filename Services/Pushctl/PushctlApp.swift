@@ -1,0 +1,4 @@
+@main
+struct PushctlApp {
+    static func main() async throws {}
+}

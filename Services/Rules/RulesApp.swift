@@ -1,0 +1,4 @@
+@main
+struct RulesApp {
+    static func main() async throws {}
+}

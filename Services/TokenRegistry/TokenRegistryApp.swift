@@ -1,0 +1,4 @@
+@main
+struct TokenRegistryApp {
+    static func main() async throws {}
+}

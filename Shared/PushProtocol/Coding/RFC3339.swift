@@ -1,0 +1,14 @@
+package import FoundationEssentials
+
+/// RFC 3339 times, with or without fractional seconds.
+package enum RFC3339 {
+    package static func date(from text: String) -> Date? {
+        (try? Date(text, strategy: .iso8601))
+            ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+    }
+
+    /// UTC with milliseconds: `2026-01-01T00:00:00.000Z`.
+    package static func string(from date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+}

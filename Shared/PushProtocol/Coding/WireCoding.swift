@@ -1,0 +1,35 @@
+import FoundationEssentials
+
+/// How bytes from the bus become messages and back: one place for the limits every edge enforces.
+package enum WireCoding {
+    /// The largest message body any stage accepts, in bytes.
+    package static let maximumBodySize = 256 * 1024
+    /// The deepest nesting of arrays and objects that is accepted.
+    package static let maximumDepth = 32
+
+    /// Checks size, UTF-8 and nesting before a parser sees the bytes, then decodes.
+    package static func decode<Message: Decodable>(
+        _ type: Message.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
+    ) throws(WireError) -> Message {
+        guard body.count <= maximumSize else { throw .tooLarge(bytes: body.count, limit: maximumSize) }
+        try JSONScan.check(body, maximumDepth: maximumDepth)
+        do {
+            return try JSONDecoder().decode(type, from: Data(body))
+        } catch let error as DecodingError {
+            throw WireError(error)
+        } catch {
+            throw .notJSON("\(error)")
+        }
+    }
+
+    /// Compact JSON with sorted keys and plain slashes: the same value gives the same bytes.
+    package static func encode(_ message: some Encodable) throws(WireError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return Array(try encoder.encode(message))
+        } catch {
+            throw .unencodable("\(error)")
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// The name of an app: the first word of every routing key and the authority for it.
+///
+/// One to 63 characters of `a–z`, `0–9` and `-`, starting with a letter or digit, so that it is a single word of an
+/// AMQP routing key and the broker's topic permission `^<app>\.` can hold an upstream publisher to it.
+package struct AppID: RawRepresentable, Hashable, Sendable, Comparable, CustomStringConvertible {
+    package let rawValue: String
+
+    /// Fails for a name that is not a legal app id.
+    package init?(rawValue: String) {
+        guard AppID.isLegal(rawValue) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    /// The app a routing key speaks for: its first word.
+    package init?(routingKey: some StringProtocol) {
+        let word = routingKey.prefix { $0 != "." }
+        self.init(rawValue: String(word))
+    }
+
+    package var description: String { rawValue }
+
+    package static func < (a: AppID, b: AppID) -> Bool { a.rawValue < b.rawValue }
+
+    private static func isLegal(_ name: String) -> Bool {
+        guard (1...63).contains(name.utf8.count), name.utf8.first != UInt8(ascii: "-") else { return false }
+        return name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+    }
+}
+
+extension AppID: Codable {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let name = try container.decode(String.self)
+        guard let app = AppID(rawValue: name) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "an app id is 1–63 characters of a–z, 0–9 and '-', not starting with '-'")
+        }
+        self = app
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}

@@ -1,0 +1,49 @@
+/// What a provider hands to an app on a device and what addresses a push: an APNs device token (hex) or an FCM
+/// registration token.
+///
+/// It prints as `‹redacted›` everywhere, so that no log line, error or metric can carry it by accident; the text itself
+/// is ``secret``, and it leaves the registry only inside a ``Push``.
+package struct DeviceToken: Hashable, Sendable {
+    /// The token itself. Never log it.
+    package let secret: String
+
+    package init(secret: String) { self.secret = secret }
+
+    /// The longest accepted token of any provider, in bytes.
+    package static let maximumLength = 4096
+
+    /// A well-formed token of `provider`, normalised as it is stored, or `nil`.
+    ///
+    /// APNs tokens are hex of no fixed length, stored in lower case; FCM tokens are opaque and case-sensitive: visible
+    /// ASCII, never trimmed or re-encoded (`push-protocols` C.1).
+    package init?(_ text: String, for provider: Provider) {
+        let bytes = text.utf8
+        guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
+        switch provider {
+        case .apns:
+            guard bytes.count.isMultiple(of: 2), bytes.count <= 512, text.allSatisfy({ $0.isASCII && $0.isHexDigit })
+            else { return nil }
+            secret = text.lowercased()
+        case .fcm:
+            guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
+            secret = text
+        }
+    }
+}
+
+extension DeviceToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "‹redacted›" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension DeviceToken: Codable {
+    package init(from decoder: any Decoder) throws {
+        secret = try decoder.singleValueContainer().decode(String.self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(secret)
+    }
+}

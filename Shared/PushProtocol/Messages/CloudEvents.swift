@@ -1,0 +1,93 @@
+import FoundationEssentials
+
+/// CloudEvents 1.0 over AMQP 0-9-1: structured JSON (`application/cloudevents+json`), and binary mode, in which the
+/// attributes are AMQP headers prefixed `cloudEvents_` or `cloudEvents:` and the body is the data.
+package enum CloudEvents {
+    /// The longest accepted attribute, in UTF-8 bytes.
+    package static let maximumAttributeLength = 1024
+    package static let structuredContentType = "application/cloudevents+json"
+
+    /// Reads an event from a delivery.
+    ///
+    /// - Parameters:
+    ///   - headers: the AMQP headers whose values are text.
+    ///   - contentType: the AMQP content type; it decides between the two modes, and its absence means structured
+    ///     unless binary attributes are there.
+    package static func decode(
+        routingKey: String, contentType: String?, headers: [String: String], body: [UInt8]
+    ) throws(WireError) -> DomainEvent {
+        guard let app = AppID(routingKey: routingKey) else {
+            throw .invalid(
+                path: "routing key", problem: "its first word must be an app id; publish as <app>.<event type>")
+        }
+        let attributes = binaryAttributes(in: headers)
+        if contentType?.lowercased().hasPrefix(structuredContentType) == true || attributes["specversion"] == nil {
+            return try structured(app: app, headers: headers, body: body)
+        }
+        let data: JSONValue = body.isEmpty ? .object([:]) : try WireCoding.decode(JSONValue.self, from: body)
+        return try event(app: app, data: data, headers: headers) { name in attributes[name].map(JSONValue.string) }
+    }
+
+    private static func structured(app: AppID, headers: [String: String], body: [UInt8]) throws(WireError)
+        -> DomainEvent
+    {
+        guard case .object(let members) = try WireCoding.decode(JSONValue.self, from: body) else {
+            throw .invalid(path: "the body", problem: "expected a CloudEvents object")
+        }
+        guard members["data_base64"] == nil else {
+            throw .invalid(path: "data_base64", problem: "only JSON data is accepted, in the member data")
+        }
+        return try event(app: app, data: members["data"] ?? .object([:]), headers: headers) { members[$0] }
+    }
+
+    private static func event(
+        app: AppID, data: JSONValue, headers: [String: String], attribute: (String) -> JSONValue?
+    ) throws(WireError) -> DomainEvent {
+        func text(_ name: String) throws(WireError) -> String? {
+            switch attribute(name) {
+            case nil, .null: return nil
+            case .string(let value):
+                guard !value.isEmpty else { throw .invalid(path: name, problem: "it is empty") }
+                guard value.utf8.count <= maximumAttributeLength else {
+                    throw .invalid(path: name, problem: "it is longer than \(maximumAttributeLength) bytes")
+                }
+                guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+                    throw .invalid(path: name, problem: "it holds a control character")
+                }
+                return value
+            default: throw .invalid(path: name, problem: "expected a string")
+            }
+        }
+        func required(_ name: String) throws(WireError) -> String {
+            guard let value = try text(name) else { throw .missing(path: name) }
+            return value
+        }
+        func moment(_ name: String) throws(WireError) -> Date? {
+            guard let value = try text(name) else { return nil }
+            guard let date = RFC3339.date(from: value) else {
+                throw .invalid(path: name, problem: "expected an RFC 3339 time such as 2026-01-01T00:00:00Z")
+            }
+            return date
+        }
+        let version = try required("specversion")
+        guard version == "1.0" else {
+            throw .invalid(path: "specversion", problem: "only CloudEvents 1.0 is accepted")
+        }
+        let traceparent = try text("traceparent")
+        return DomainEvent(
+            app: app, id: try required("id"), source: try required("source"), type: try required("type"),
+            subject: try text("subject"), time: try moment("time"),
+            traceparent: headers[HeaderName.traceparent] ?? traceparent, expiresAt: try moment("expirytime"),
+            data: data)
+    }
+
+    private static func binaryAttributes(in headers: [String: String]) -> [String: String] {
+        var attributes: [String: String] = [:]
+        for (name, value) in headers {
+            for prefix in ["cloudEvents_", "cloudEvents:"] where name.hasPrefix(prefix) {
+                attributes[String(name.dropFirst(prefix.count))] = value
+            }
+        }
+        return attributes
+    }
+}

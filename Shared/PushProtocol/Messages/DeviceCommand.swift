@@ -1,0 +1,95 @@
+package import FoundationEssentials
+
+/// What someone asks of the registry. Exchange `devices`, routing key `command.<verb>`.
+package struct DeviceCommand: WireMessage, Hashable {
+    package static let messageType = "heliograph.device-command"
+    package static let messageVersion = 1
+
+    package var trace: Trace
+    package var app: AppID
+    package var command: Command
+
+    package init(trace: Trace, app: AppID, command: Command) {
+        self.trace = trace
+        self.app = app
+        self.command = command
+    }
+
+    package enum Command: Hashable, Sendable {
+        /// A user's device has this token now.
+        case register(user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken)
+        /// This user's device shall hear nothing any more.
+        case unregister(user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken)
+        /// A provider said that this registration is gone: deactivate it if it was not taken again after
+        /// `notRegisteredSince` (compare and clear).
+        case deactivate(device: UUID, notRegisteredSince: Timestamp, reason: String)
+        /// The registration lives in the other environment.
+        case correct(device: UUID, environment: ProviderEnvironment)
+    }
+
+    /// The routing key, `command.<verb>`.
+    package var routingKey: String { "command.\(command.verb.rawValue)" }
+}
+
+extension DeviceCommand.Command {
+    package enum Verb: String, Codable, Sendable, CaseIterable {
+        case register, unregister, deactivate, correct
+    }
+
+    package var verb: Verb {
+        switch self {
+        case .register: .register
+        case .unregister: .unregister
+        case .deactivate: .deactivate
+        case .correct: .correct
+        }
+    }
+}
+
+extension DeviceCommand.Command: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case verb, user, provider, environment, token, device, notRegisteredSince, reason
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func value<T: Decodable>(_ key: CodingKeys, as: T.Type = T.self) throws -> T {
+            try container.decode(T.self, forKey: key)
+        }
+        switch try value(.verb, as: Verb.self) {
+        case .register:
+            self = .register(
+                user: try value(.user), provider: try value(.provider), environment: try value(.environment),
+                token: try value(.token))
+        case .unregister:
+            self = .unregister(
+                user: try value(.user), provider: try value(.provider), environment: try value(.environment),
+                token: try value(.token))
+        case .deactivate:
+            self = .deactivate(
+                device: try value(.device), notRegisteredSince: try value(.notRegisteredSince),
+                reason: try value(.reason))
+        case .correct: self = .correct(device: try value(.device), environment: try value(.environment))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(verb, forKey: .verb)
+        switch self {
+        case .register(let user, let provider, let environment, let token),
+            .unregister(let user, let provider, let environment, let token):
+            try container.encode(user, forKey: .user)
+            try container.encode(provider, forKey: .provider)
+            try container.encode(environment, forKey: .environment)
+            try container.encode(token, forKey: .token)
+        case .deactivate(let device, let notRegisteredSince, let reason):
+            try container.encode(device, forKey: .device)
+            try container.encode(notRegisteredSince, forKey: .notRegisteredSince)
+            try container.encode(reason, forKey: .reason)
+        case .correct(let device, let environment):
+            try container.encode(device, forKey: .device)
+            try container.encode(environment, forKey: .environment)
+        }
+    }
+}

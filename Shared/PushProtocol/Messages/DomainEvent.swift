@@ -1,0 +1,32 @@
+package import FoundationEssentials
+
+/// What happened, in an upstream service's words: a CloudEvents 1.0 event. Addressed to nobody. Exchange `events`,
+/// routing key `<app>.<event type>`; the routing key's first word is the authority for the app, because the broker
+/// itself holds each publisher to it.
+package struct DomainEvent: Hashable, Sendable {
+    package var app: AppID
+    package var id: String
+    package var source: String
+    package var type: String
+    package var subject: String?
+    package var time: Date?
+    package var traceparent: String?
+    /// CloudEvents extension `expirytime`: after it nobody is to be told.
+    package var expiresAt: Date?
+    package var data: JSONValue
+
+    package init(
+        app: AppID, id: String, source: String, type: String, subject: String? = nil, time: Date? = nil,
+        traceparent: String? = nil, expiresAt: Date? = nil, data: JSONValue = .object([:])
+    ) {
+        self.app = app
+        self.id = id
+        self.source = source
+        self.type = type
+        self.subject = subject
+        self.time = time
+        self.traceparent = traceparent
+        self.expiresAt = expiresAt
+        self.data = data
+    }
+}

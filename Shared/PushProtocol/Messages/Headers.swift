@@ -1,0 +1,19 @@
+/// The AMQP headers that every message of ours may carry. None begins with `x-`: those belong to the broker.
+package enum HeaderName {
+    /// How often this message was tried, from 1; absent means 1.
+    package static let attempt = "heliograph-attempt"
+    /// Unix milliseconds of the first delivery.
+    package static let firstSeen = "heliograph-first-seen"
+    /// The exchange and routing key it was first published with, kept through every retry.
+    package static let exchange = "heliograph-exchange"
+    package static let routingKey = "heliograph-routing-key"
+    /// On dead letters: the stable word for why, and the sentence for a person.
+    package static let reason = "heliograph-reason"
+    package static let detail = "heliograph-detail"
+    /// On dead letters: the queue it was taken from, the service that gave up, and when (Unix milliseconds).
+    package static let queue = "heliograph-queue"
+    package static let service = "heliograph-service"
+    package static let failedAt = "heliograph-failed-at"
+    /// W3C Trace Context, text form.
+    package static let traceparent = "traceparent"
+}

@@ -1,0 +1,143 @@
+package import FoundationEssentials
+
+/// What became of the targets of a push, in batches of one disposition. Exchange `outcomes`, routing key
+/// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device.
+package struct Outcomes: WireMessage, Hashable {
+    package static let messageType = "heliograph.outcomes"
+    package static let messageVersion = 1
+
+    package var trace: Trace
+    package var app: AppID
+    package var origin: Origin
+    /// Absent when the registry answers.
+    package var environment: ProviderEnvironment?
+    package var lane: Lane
+    package var outcomes: [Outcome]
+
+    package init(
+        trace: Trace, app: AppID, origin: Origin, environment: ProviderEnvironment?, lane: Lane, outcomes: [Outcome]
+    ) {
+        self.trace = trace
+        self.app = app
+        self.origin = origin
+        self.environment = environment
+        self.lane = lane
+        self.outcomes = outcomes
+    }
+
+    /// Who speaks: a provider through its sender, or the registry.
+    package enum Origin: String, Codable, Hashable, Sendable, CaseIterable {
+        case apns
+        case fcm
+        case registry
+
+        package init(_ provider: Provider) {
+            switch provider {
+            case .apns: self = .apns
+            case .fcm: self = .fcm
+            }
+        }
+    }
+}
+
+/// What became of one notification on one device. A provider's rejection is a value; it is never an error.
+package struct Outcome: Codable, Hashable, Sendable {
+    package var notification: UUID
+    /// The registration; absent when the user has none.
+    package var device: UUID?
+    package var answer: Answer
+    /// When the answer was known.
+    package var at: Timestamp
+    /// The registration time the push was addressed with; absent without a device.
+    package var registeredAt: Timestamp?
+
+    package init(
+        notification: UUID, device: UUID?, answer: Answer, at: Timestamp, registeredAt: Timestamp?
+    ) {
+        self.notification = notification
+        self.device = device
+        self.answer = answer
+        self.at = at
+        self.registeredAt = registeredAt
+    }
+
+    /// The one answer. `reason` is the provider's own word (`BadTopic`, `SENDER_ID_MISMATCH`) or ours.
+    package enum Answer: Hashable, Sendable {
+        /// The provider took it. Accepted is not delivered. `id` is the provider's name for it.
+        case accepted(id: String?)
+        /// The provider says this token is gone, since the given moment where it tells one.
+        case unregistered(since: Timestamp?, reason: String)
+        /// Never deliverable as it is; nothing is known against the token, unless `suspectToken` says that the reason
+        /// may be about the token (wrong environment or app, or malformed).
+        case rejected(reason: String, suspectToken: Bool)
+        /// Refused for its rate and given up because it would be too late.
+        case throttled(reason: String)
+        /// Our credentials or configuration are at fault; nothing is known about the token.
+        case misconfigured(reason: String)
+        /// Too late to be worth anything.
+        case expired
+        /// Deliberately not sent: `unconfigured`, `no-device`.
+        case skipped(reason: String)
+    }
+}
+
+extension Outcome.Answer {
+    /// The second word of the routing key.
+    package enum Disposition: String, Codable, Sendable, CaseIterable, Comparable {
+        case accepted, unregistered, rejected, throttled, misconfigured, expired, skipped
+
+        package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    package var disposition: Disposition {
+        switch self {
+        case .accepted: .accepted
+        case .unregistered: .unregistered
+        case .rejected: .rejected
+        case .throttled: .throttled
+        case .misconfigured: .misconfigured
+        case .expired: .expired
+        case .skipped: .skipped
+        }
+    }
+}
+
+extension Outcome.Answer: Codable {
+    private enum CodingKeys: String, CodingKey { case disposition, id, since, reason, suspectToken }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func reason() throws -> String { try container.decode(String.self, forKey: .reason) }
+        switch try container.decode(Disposition.self, forKey: .disposition) {
+        case .accepted: self = .accepted(id: try container.decodeIfPresent(String.self, forKey: .id))
+        case .unregistered:
+            self = .unregistered(
+                since: try container.decodeIfPresent(Timestamp.self, forKey: .since), reason: try reason())
+        case .rejected:
+            self = .rejected(
+                reason: try reason(),
+                suspectToken: try container.decodeIfPresent(Bool.self, forKey: .suspectToken) ?? false)
+        case .throttled: self = .throttled(reason: try reason())
+        case .misconfigured: self = .misconfigured(reason: try reason())
+        case .expired: self = .expired
+        case .skipped: self = .skipped(reason: try reason())
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(disposition, forKey: .disposition)
+        switch self {
+        case .accepted(let id): try container.encodeIfPresent(id, forKey: .id)
+        case .unregistered(let since, let reason):
+            try container.encodeIfPresent(since, forKey: .since)
+            try container.encode(reason, forKey: .reason)
+        case .rejected(let reason, let suspectToken):
+            try container.encode(reason, forKey: .reason)
+            if suspectToken { try container.encode(true, forKey: .suspectToken) }
+        case .throttled(let reason), .misconfigured(let reason), .skipped(let reason):
+            try container.encode(reason, forKey: .reason)
+        case .expired: break
+        }
+    }
+}

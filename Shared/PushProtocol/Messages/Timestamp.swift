@@ -1,0 +1,40 @@
+package import FoundationEssentials
+
+/// A moment, on the wire as whole milliseconds since 1970-01-01T00:00:00Z, which is what APNs' `timestamp` counts and
+/// what registration times are compared in.
+package struct Timestamp: Hashable, Comparable, Sendable {
+    package let milliseconds: Int64
+
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    package init(_ date: Date) { milliseconds = Int64((date.timeIntervalSince1970 * 1000).rounded(.down)) }
+
+    /// The clock of this machine, now.
+    package static var now: Timestamp { Timestamp(Date()) }
+
+    package var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    /// Whole Unix seconds, rounded down: the unit of `apns-expiration`.
+    package var seconds: Int64 { Int64((Double(milliseconds) / 1000).rounded(.down)) }
+
+    package static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
+
+    package static func + (a: Timestamp, b: Duration) -> Timestamp {
+        let (seconds, attoseconds) = b.components
+        return Timestamp(milliseconds: a.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// How long after `b` this moment is; negative if before.
+    package static func - (a: Timestamp, b: Timestamp) -> Duration { .milliseconds(a.milliseconds - b.milliseconds) }
+}
+
+extension Timestamp: Codable {
+    package init(from decoder: any Decoder) throws {
+        milliseconds = try decoder.singleValueContainer().decode(Int64.self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(milliseconds)
+    }
+}

@@ -1,0 +1,86 @@
+package import FoundationEssentials
+
+/// Where a message comes from. Every message of ours carries these members, so that one event can be followed through
+/// every stage and every retry.
+package struct Trace: Codable, Hashable, Sendable {
+    /// This message's own id: derived, so a redelivery of its cause makes the same one.
+    package var id: UUID
+    /// The id of the domain event that began it all (CloudEvents `id`).
+    package var correlation: String
+    /// The id of the message that this one was made from.
+    package var causation: String
+    /// W3C Trace Context, text form; absent when upstream sent none.
+    package var traceparent: String?
+
+    package init(id: UUID, correlation: String, causation: String, traceparent: String? = nil) {
+        self.id = id
+        self.correlation = correlation
+        self.causation = causation
+        self.traceparent = traceparent
+    }
+
+    /// The trace of a message that a stage makes out of the one that carries this trace.
+    package func next(id: UUID) -> Trace {
+        Trace(id: id, correlation: correlation, causation: self.id.uuidString.lowercased(), traceparent: traceparent)
+    }
+}
+
+/// A message of ours on the bus: JSON with `type` and `version` beside its own members.
+package protocol WireMessage: Codable, Sendable {
+    /// The value of the AMQP `type` property and of the member `type`.
+    static var messageType: String { get }
+    /// The version this build writes. It reads every version up to it.
+    static var messageVersion: Int { get }
+    var trace: Trace { get }
+}
+
+extension WireMessage {
+    /// The bytes that go onto the bus: `{"type":…,"version":…,"trace":{…},…}`.
+    package func wireBody() throws(WireError) -> [UInt8] {
+        try WireCoding.encode(Wire(type: Self.messageType, version: Self.messageVersion, message: self))
+    }
+
+    /// Reads a message, refusing bodies that are something else or newer than this build.
+    package static func decode(wireBody body: [UInt8]) throws(WireError) -> Self {
+        let wire = try WireCoding.decode(Wire<Self>.self, from: body)
+        return wire.message
+    }
+}
+
+/// The outer members of a message, flat beside its own.
+private struct Wire<Message: WireMessage>: Codable {
+    let type: String
+    let version: Int
+    let message: Message
+
+    private enum CodingKeys: String, CodingKey { case type, version }
+
+    init(type: String, version: Int, message: Message) {
+        self.type = type
+        self.version = version
+        self.message = message
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        type = try container.decode(String.self, forKey: .type)
+        guard type == Message.messageType else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .type, in: container, debugDescription: "expected \"\(Message.messageType)\"")
+        }
+        version = try container.decode(Int.self, forKey: .version)
+        guard (1...Message.messageVersion).contains(version) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .version, in: container,
+                debugDescription: "this build reads versions 1 to \(Message.messageVersion)")
+        }
+        message = try Message(from: decoder)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(type, forKey: .type)
+        try container.encode(version, forKey: .version)
+        try message.encode(to: encoder)
+    }
+}

@@ -1,0 +1,103 @@
+/// The exchanges of the bus.
+package enum ExchangeName: Hashable, Sendable {
+    case events, notifications, pushes, outcomes, devices
+    /// Fanout to the level's one TTL queue.
+    case retry(RetryLevel)
+    /// Where expired retries come back: direct, by queue name.
+    case `return`
+    /// Where what we gave up on goes: direct, by queue name.
+    case dead
+
+    package var name: String {
+        switch self {
+        case .events: "events"
+        case .notifications: "notifications"
+        case .pushes: "pushes"
+        case .outcomes: "outcomes"
+        case .devices: "devices"
+        case .retry(let level): "retry.\(level.rawValue)"
+        case .return: "return"
+        case .dead: "dead"
+        }
+    }
+}
+
+/// A work queue: what one stage takes its input from.
+package enum WorkQueue: Hashable, Sendable {
+    case rulesEvents
+    case rulesOutcomes
+    case registryNotifications(Lane)
+    case registryDevices
+    /// One for each app, so that pausing one app's lane is cancelling one consumer.
+    case senderPushes(Provider, Lane, AppID)
+    case feedbackOutcomes
+
+    package var name: String {
+        switch self {
+        case .rulesEvents: "rules.events"
+        case .rulesOutcomes: "rules.outcomes"
+        case .registryNotifications(let lane): "token-registry.notifications.\(lane.rawValue)"
+        case .registryDevices: "token-registry.devices"
+        case .senderPushes(let provider, let lane, let app):
+            "\(provider.rawValue)-sender.pushes.\(lane.rawValue).\(app.rawValue)"
+        case .feedbackOutcomes: "feedback.outcomes"
+        }
+    }
+
+    /// Where what this queue's stage gave up on waits for a person.
+    package var deadName: String { "\(name).dead" }
+
+    /// Every work queue of a bus that carries `apps`, in a stable order.
+    package static func all(apps: [AppID]) -> [WorkQueue] {
+        let fixed: [WorkQueue] =
+            [.rulesEvents, .rulesOutcomes, .registryDevices, .feedbackOutcomes]
+            + Lane.allCases.map { .registryNotifications($0) }
+        let senders = apps.sorted().flatMap { app in
+            Provider.allCases.flatMap { provider in
+                Lane.allCases.map { WorkQueue.senderPushes(provider, $0, app) }
+            }
+        }
+        return fixed + senders
+    }
+}
+
+/// How long a message waits before it is tried again: one queue a level, because a TTL queue only expires at its head.
+package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
+    case seconds5 = "5s"
+    case seconds30 = "30s"
+    case minutes2 = "2m"
+    case minutes15 = "15m"
+    case hour1 = "1h"
+    case hours6 = "6h"
+
+    package var delay: Duration {
+        switch self {
+        case .seconds5: .seconds(5)
+        case .seconds30: .seconds(30)
+        case .minutes2: .seconds(120)
+        case .minutes15: .seconds(900)
+        case .hour1: .seconds(3600)
+        case .hours6: .seconds(21600)
+        }
+    }
+
+    /// The shortest level that waits at least `delay`, or the longest there is.
+    package init(atLeast delay: Duration) {
+        self = RetryLevel.allCases.first { $0.delay >= delay } ?? .hours6
+    }
+
+    package var queueName: String { "retry.\(rawValue)" }
+}
+
+/// Routing keys that stages publish with.
+package enum RoutingKey {
+    package static func notification(_ lane: Lane, _ app: AppID) -> String { "\(lane.rawValue).\(app.rawValue)" }
+
+    package static func push(_ provider: Provider, _ lane: Lane, _ app: AppID) -> String {
+        "\(provider.rawValue).\(lane.rawValue).\(app.rawValue)"
+    }
+
+    package static func outcomes(_ origin: Outcomes.Origin, _ disposition: Outcome.Answer.Disposition) -> String {
+        "\(origin.rawValue).\(disposition.rawValue)"
+    }
+}

@@ -1,0 +1,42 @@
+/// Who talks to the broker, each with its own credential.
+package enum BusRole: String, Sendable, CaseIterable {
+    /// The only one that may declare; used by `pushctl topology apply` alone.
+    case topology
+    case rules
+    case tokenRegistry = "token-registry"
+    case apnsSender = "apns-sender"
+    case fcmSender = "fcm-sender"
+    case feedback
+    /// An upstream service; its topic permission further holds it to its own app's routing keys.
+    case upstream
+}
+
+/// RabbitMQ's three regular expressions for one user.
+package struct BusPermissions: Hashable, Sendable {
+    package var configure: String
+    package var write: String
+    package var read: String
+}
+
+extension BusRole {
+    /// The least this role needs. Nobody may write to the default exchange: that would be every queue.
+    package var permissions: BusPermissions {
+        switch self {
+        case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
+        case .rules: stage(writes: ["notifications"], reads: #"rules\.(events|outcomes)"#)
+        case .tokenRegistry:
+            stage(
+                writes: ["pushes", "outcomes", "devices"],
+                reads: #"token-registry\.(devices|notifications\.(interactive|bulk))"#)
+        case .apnsSender: stage(writes: ["outcomes"], reads: #"apns-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
+        case .fcmSender: stage(writes: ["outcomes"], reads: #"fcm-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
+        case .feedback: stage(writes: ["devices"], reads: #"feedback\.outcomes"#)
+        case .upstream: BusPermissions(configure: "^$", write: "^events$", read: "^$")
+        }
+    }
+
+    private func stage(writes exchanges: [String], reads: String) -> BusPermissions {
+        let write = (exchanges + ["dead", #"retry\.[0-9a-z]+"#]).joined(separator: "|")
+        return BusPermissions(configure: "^$", write: "^(\(write))$", read: "^\(reads)$")
+    }
+}

@@ -1,0 +1,1 @@
+/// Placeholder so that the room compiles before its walls stand.
