@@ -107,7 +107,7 @@ let package = Package(
             "ServiceKit",
             [
                 "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes, logging,
-                metrics, coreMetrics, lifecycle, yams, nioCore,
+                metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
             ]),
 
         service(

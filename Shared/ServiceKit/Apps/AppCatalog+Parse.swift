@@ -1,0 +1,86 @@
+import FoundationEssentials
+import PushProtocol
+
+extension AppCatalog {
+    /// Reads the text of a catalog. `path` is what problems name, and what paths in it are relative to.
+    package static func parse(_ text: String, path: String) throws(ConfigurationError) -> AppCatalog {
+        var reader = YAMLReader(path: path)
+        var apps: [AppConfiguration] = []
+        if let root = reader.compose(text) {
+            let entries = reader.members(of: root, known: ["apps"], required: ["apps"])
+            for app in entries["apps"].map({ reader.entries(of: $0) }) ?? [] {
+                if let id = AppID(rawValue: app.name) {
+                    apps.append(reader.app(id, app.entry))
+                } else {
+                    reader.report(
+                        app.entry, "is not an app id: 1–63 characters of a–z, 0–9 and -, not starting with -")
+                }
+            }
+        }
+        guard reader.problems.isEmpty else { throw ConfigurationError(reader.problems) }
+        return AppCatalog(apps)
+    }
+}
+
+extension YAMLReader {
+    fileprivate mutating func app(_ id: AppID, _ entry: Entry) -> AppConfiguration {
+        // `family-portal:` with nothing below it is an app without credentials.
+        guard !entry.isNull else { return AppConfiguration(id: id) }
+        let members = members(of: entry, known: ["apns", "fcm", "bearer"], required: [])
+        return AppConfiguration(
+            id: id,
+            apns: members["apns"].flatMap { apns($0) },
+            fcm: members["fcm"].flatMap { fcm($0) },
+            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0) })
+    }
+
+    private mutating func apns(_ entry: Entry) -> APNsAppConfiguration? {
+        let members = members(
+            of: entry, known: ["topic", "key-id", "team-id", "key-file", "environments"],
+            required: ["topic", "key-id", "team-id", "key-file"])
+        let topic = text(members["topic"])
+        let keyID = appleID(members["key-id"])
+        let teamID = appleID(members["team-id"])
+        let keyFile = file(members["key-file"])
+        let environments = members["environments"].map { self.environments($0) }
+        guard let topic, let keyID, let teamID, let keyFile else { return nil }
+        return APNsAppConfiguration(
+            topic: topic, keyID: keyID, teamID: teamID, keyFile: keyFile,
+            environments: environments ?? Set(ProviderEnvironment.allCases))
+    }
+
+    private mutating func fcm(_ entry: Entry) -> FCMAppConfiguration? {
+        let members = members(of: entry, known: ["service-account-file"], required: ["service-account-file"])
+        return file(members["service-account-file"]).map { FCMAppConfiguration(serviceAccountFile: $0) }
+    }
+
+    private mutating func bearer(_ entry: Entry) -> BearerVerification? {
+        let members = members(
+            of: entry, known: ["algorithm", "key-file", "issuer", "audience", "user-claim", "leeway"],
+            required: ["algorithm", "key-file"])
+        let algorithm = choice(members["algorithm"], of: BearerVerification.Algorithm.allCases)
+        let keyFile = file(members["key-file"])
+        let issuer = text(members["issuer"])
+        let audience = text(members["audience"])
+        let userClaim = text(members["user-claim"])
+        let leeway = duration(members["leeway"], in: .zero ... .seconds(600))
+        guard let algorithm, let keyFile else { return nil }
+        return BearerVerification(
+            algorithm: algorithm, keyFile: keyFile, issuer: issuer, audience: audience,
+            userClaim: userClaim ?? "sub", leeway: leeway ?? .seconds(30))
+    }
+
+    private mutating func environments(_ entry: Entry) -> Set<ProviderEnvironment> {
+        let elements = elements(of: entry)
+        if elements.isEmpty, !entry.isNull { report(entry, "names no environment; leave it out to use both") }
+        return Set(elements.compactMap { choice($0, of: ProviderEnvironment.allCases) })
+    }
+
+    /// Key and team ids are ten characters, upper case and digits.
+    private mutating func appleID(_ entry: Entry?) -> String? {
+        guard let entry, let text = text(entry) else { return nil }
+        let isLegal = text.utf8.count == 10 && text.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber) }
+        if !isLegal { report(entry, "“\(text)” is not a 10-character id of A–Z and 0–9") }
+        return isLegal ? text : nil
+    }
+}

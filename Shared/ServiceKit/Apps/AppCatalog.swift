@@ -1,0 +1,43 @@
+package import PushProtocol
+import FoundationEssentials
+
+/// The apps this deployment serves, read from the YAML file that `HELIOGRAPH_APPS` names.
+///
+///     apps:
+///       family-portal:
+///         apns:
+///           topic: com.example.family
+///           key-id: ABCDE12345
+///           team-id: FGHIJ67890
+///           key-file: family-portal.p8                  # relative to this file
+///           environments: [production, development]     # both when absent
+///         fcm:
+///           service-account-file: family-portal.json
+///         bearer:
+///           - algorithm: ES256                          # or RS256, HS256
+///             key-file: family-portal.pub.pem
+///             issuer: https://portal.example            # optional, as are all below
+///             audience: push
+///             user-claim: sub
+///             leeway: 30s
+///
+/// Strict: an unknown, missing, repeated or mistyped key is refused with its line, and so is a file that cannot be read.
+/// What is in the files is the business of the services that use them.
+package struct AppCatalog: Hashable, Sendable {
+    /// In the order of their ids.
+    package let apps: [AppConfiguration]
+
+    package init(_ apps: [AppConfiguration]) { self.apps = apps.sorted { $0.id < $1.id } }
+
+    package var ids: [AppID] { apps.map(\.id) }
+
+    package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
+
+    /// Reads and checks the file.
+    package static func load(path: String) throws(ConfigurationError) -> AppCatalog {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw ConfigurationError("\(path): cannot be read as UTF-8 text")
+        }
+        return try parse(text, path: path)
+    }
+}

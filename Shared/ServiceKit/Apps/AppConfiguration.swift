@@ -1,0 +1,86 @@
+package import PushProtocol
+
+/// One app: its provider credentials and who may speak for its users. An app without credentials is *unconfigured*:
+/// senders answer `skipped` for it, and everything else works.
+package struct AppConfiguration: Hashable, Sendable {
+    package let id: AppID
+    package let apns: APNsAppConfiguration?
+    package let fcm: FCMAppConfiguration?
+    /// The keys that may have signed a bearer token of this app's users; empty when nobody can register over HTTP.
+    package let bearer: [BearerVerification]
+
+    package init(
+        id: AppID, apns: APNsAppConfiguration? = nil, fcm: FCMAppConfiguration? = nil, bearer: [BearerVerification] = []
+    ) {
+        self.id = id
+        self.apns = apns
+        self.fcm = fcm
+        self.bearer = bearer
+    }
+}
+
+/// An app's credentials with APNs: token-based, one key for both environments.
+package struct APNsAppConfiguration: Hashable, Sendable {
+    /// The app's bundle topic.
+    package let topic: String
+    /// The 10-character id of the signing key.
+    package let keyID: String
+    /// The 10-character id of the developer team.
+    package let teamID: String
+    /// The path of the ES256 signing key (PKCS#8 PEM, `.p8`).
+    package let keyFile: String
+    /// The environments the key is used for.
+    package let environments: Set<ProviderEnvironment>
+
+    package init(
+        topic: String, keyID: String, teamID: String, keyFile: String,
+        environments: Set<ProviderEnvironment> = Set(ProviderEnvironment.allCases)
+    ) {
+        self.topic = topic
+        self.keyID = keyID
+        self.teamID = teamID
+        self.keyFile = keyFile
+        self.environments = environments
+    }
+}
+
+/// An app's credentials with FCM.
+package struct FCMAppConfiguration: Hashable, Sendable {
+    /// The path of the service account's JSON key, which also names the project.
+    package let serviceAccountFile: String
+
+    package init(serviceAccountFile: String) { self.serviceAccountFile = serviceAccountFile }
+}
+
+/// A key that an app's own backend signs its users' bearer tokens with, and what a token must say.
+package struct BearerVerification: Hashable, Sendable {
+    package enum Algorithm: String, Hashable, Sendable, CaseIterable {
+        case es256 = "ES256"
+        case rs256 = "RS256"
+        case hs256 = "HS256"
+    }
+
+    package let algorithm: Algorithm
+    /// The path of the public key (PEM) for ES256 and RS256, of the shared secret's bytes for HS256.
+    package let keyFile: String
+    /// The `iss` a token must have, if any is demanded.
+    package let issuer: String?
+    /// An `aud` a token must have, if any is demanded.
+    package let audience: String?
+    /// The claim that names the user.
+    package let userClaim: String
+    /// How far clocks may differ when `exp` and `nbf` are checked.
+    package let leeway: Duration
+
+    package init(
+        algorithm: Algorithm, keyFile: String, issuer: String? = nil, audience: String? = nil,
+        userClaim: String = "sub", leeway: Duration = .seconds(30)
+    ) {
+        self.algorithm = algorithm
+        self.keyFile = keyFile
+        self.issuer = issuer
+        self.audience = audience
+        self.userClaim = userClaim
+        self.leeway = leeway
+    }
+}
