@@ -209,6 +209,5 @@ let package = Package(
                 jwtKit, crypto, logging, nioCore, nioSSL,
             ]),
         tests("Deploy", [yams, "ServiceKit"]),
-        tests("System", ["AMQP", "Postgres", "PushProtocol", "TestSupport", "HTTPSFetch", logging]),
     ]
 )

@@ -5,16 +5,32 @@ package struct Topology: Hashable, Sendable {
     package var queues: [Queue]
     package var bindings: [Binding]
 
+    package init(exchanges: [Exchange], queues: [Queue], bindings: [Binding]) {
+        self.exchanges = exchanges
+        self.queues = queues
+        self.bindings = bindings
+    }
+
     package struct Exchange: Hashable, Sendable {
         package enum Kind: String, Sendable { case topic, direct, fanout }
         package var name: String
         package var kind: Kind
+
+        package init(name: String, kind: Kind) {
+            self.name = name
+            self.kind = kind
+        }
     }
 
     package struct Queue: Hashable, Sendable {
         package var name: String
         /// `x-*` arguments; every queue is durable. Only the subset that RabbitMQ 3.10 to 4.3 agree on.
         package var arguments: [String: Argument]
+
+        package init(name: String, arguments: [String: Argument]) {
+            self.name = name
+            self.arguments = arguments
+        }
     }
 
     package enum Argument: Hashable, Sendable {
@@ -26,6 +42,12 @@ package struct Topology: Hashable, Sendable {
         package var exchange: String
         package var queue: String
         package var routingKey: String
+
+        package init(exchange: String, queue: String, routingKey: String) {
+            self.exchange = exchange
+            self.queue = queue
+            self.routingKey = routingKey
+        }
     }
 }
 

@@ -1,0 +1,73 @@
+/// Who may import what: design.md §4 as a table. A room that is not here may not exist.
+enum Table {
+    /// The rooms of the house that each room may import.
+    static let rooms: [String: Set<String>] = [
+        "PushProtocol": [],
+        "AMQP": ["CRabbitMQ"],
+        "Postgres": ["CPostgres"],
+        "HTTP2": ["CNGHTTP2"],
+        "HTTPSFetch": ["CCurl"],
+        "Messaging": ["AMQP", "PushProtocol"],
+        "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
+        "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
+
+        "TokenRegistry": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "Rules": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "APNsSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
+        "FCMSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch"],
+        "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "Pushctl": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
+    ]
+
+    static let services: Set<String> = [
+        "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+    ]
+
+    /// Each C library has one importer.
+    static let importerOfC = ["CRabbitMQ": "AMQP", "CPostgres": "Postgres", "CCurl": "HTTPSFetch", "CNGHTTP2": "HTTP2"]
+
+    /// What may be imported from outside the house, and by which rooms. Foundation and the standard library's modules
+    /// are everyone's.
+    static let outside: [String: Set<String>] = [
+        "Logging": [
+            "AMQP", "Postgres", "HTTP2", "HTTPSFetch", "Messaging", "PushSending", "ServiceKit", "TokenRegistry",
+            "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+        ],
+        "Metrics": [
+            "Messaging", "PushSending", "ServiceKit", "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback",
+        ],
+        "CoreMetrics": ["ServiceKit"],
+        "ServiceLifecycle": [
+            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceKit", "TokenRegistry", "Rules", "APNsSender",
+            "FCMSender", "Feedback", "ProviderSimulator",
+        ],
+        "UnixSignals": ["ServiceKit"],
+        "Configuration": ["ServiceKit"],
+        "Hummingbird": ["ServiceKit", "TokenRegistry", "Rules", "ProviderSimulator"],
+        "HTTPTypes": ["ServiceKit", "TokenRegistry", "Rules", "ProviderSimulator"],
+        "JWTKit": ["PushSending", "APNsSender", "FCMSender", "TokenRegistry", "Pushctl", "ProviderSimulator"],
+        "Crypto": ["PushProtocol", "Postgres", "TokenRegistry", "ProviderSimulator"],
+        "CryptoExtras": ["ProviderSimulator"],
+        "X509": ["ProviderSimulator"],
+        "SwiftASN1": ["ProviderSimulator"],
+        "Yams": ["ServiceKit", "Rules"],
+        "Mustache": ["Rules"],
+        "ArgumentParser": ["Pushctl"],
+        "DequeModule": ["AMQP", "Postgres", "HTTP2"],
+        "Atomics": ["AMQP", "HTTP2"],
+        "NIOCore": ["HTTP2", "ServiceKit", "TokenRegistry", "ProviderSimulator"],
+        "NIOPosix": ["HTTP2"],
+        "NIOTLS": ["HTTP2"],
+        "NIOSSL": ["HTTP2"],
+    ]
+
+    /// Everyone's.
+    static let platform: Set<String> = [
+        "Foundation", "FoundationEssentials", "FoundationInternationalization", "Synchronization", "Dispatch", "Glibc",
+        "Musl", "Darwin",
+    ]
+
+    /// What a folder named `Domain` may import besides the platform: it is pure, so nothing that does I/O.
+    static let pure: Set<String> = ["PushProtocol", "Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
+}

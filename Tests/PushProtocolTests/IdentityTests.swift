@@ -1,0 +1,44 @@
+import Foundation
+import PushProtocol
+import Testing
+
+@Suite struct IdentityTests {
+    @Test func `a derived id is a UUID of version 5 and always the same`() throws {
+        let user = try #require(UserID(rawValue: "457"))
+        let one = DerivedID.notification(source: "/chat", event: "e1", rule: "r", recipient: user)
+        #expect(one == DerivedID.notification(source: "/chat", event: "e1", rule: "r", recipient: user))
+        #expect(one.uuid.6 >> 4 == 5)
+        #expect(one.uuid.8 >> 6 == 0b10)
+        #expect(one != DerivedID.notification(source: "/chat", event: "e2", rule: "r", recipient: user))
+    }
+
+    @Test func `parts that run together do not collide`() {
+        #expect(
+            DerivedID.uuid5(DerivedID.namespace, ["ab", "c"]) != DerivedID.uuid5(DerivedID.namespace, ["a", "bc"]))
+    }
+
+    @Test func `a token never prints`() {
+        let token = DeviceToken(secret: "deadbeef")
+        var dumped = ""
+        dump(["token": token], to: &dumped)
+        for text in ["\(token)", String(reflecting: token), dumped, "\([token])", String(describing: Optional(token))] {
+            #expect(!text.contains("deadbeef"))
+        }
+    }
+
+    @Test(arguments: ["", "abc", "zz01", "0x12", "ab cd", "ａｂ"])
+    func `what is not hex is no APNs token`(text: String) {
+        #expect(DeviceToken(text, for: .apns) == nil)
+    }
+
+    @Test func `an APNs token is stored in lower case, an FCM token as it came`() {
+        #expect(DeviceToken("ABCDEF01", for: .apns)?.secret == "abcdef01")
+        #expect(DeviceToken("aB:cD_-", for: .fcm)?.secret == "aB:cD_-")
+        #expect(DeviceToken("a b", for: .fcm) == nil)
+    }
+
+    @Test func `the clients' word for the development environment is understood`() {
+        #expect(ProviderEnvironment(clientName: "sandbox") == .development)
+        #expect(ProviderEnvironment(clientName: "staging") == nil)
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import PushProtocol
+import Testing
+
+/// One file a message and version. A file is never changed: a build that cannot read it breaks what is in flight.
+@Suite struct MessageGoldenTests {
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
+
+    static func bytes(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: folder.appending(path: name)))
+    }
+
+    /// Decodes the golden file, compares it with the value, and writes the value back to the same JSON.
+    static func check<Message: WireMessage & Equatable>(_ name: String, _ expected: Message) throws {
+        let golden = try bytes(name)
+        #expect(try Message.decode(wireBody: golden) == expected)
+        let written = try JSONDecoder().decode(JSONValue.self, from: Data(try expected.wireBody()))
+        #expect(try written == JSONDecoder().decode(JSONValue.self, from: Data(golden)))
+    }
+
+    static let trace = Trace(
+        id: UUID(uuidString: "11111111-1111-5111-8111-111111111111")!, correlation: "event-1", causation: "event-1",
+        traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    static let app = AppID(rawValue: "family-portal")!
+    static let notification = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
+    static let device = UUID(uuidString: "33333333-3333-5333-8333-333333333333")!
+    static let content = Content(
+        title: "New message", body: "Pat: hi", badge: 1, sound: "default", category: "chat_message",
+        data: ["message_id": 123, "thread_id": nil], interruptionLevel: .timeSensitive,
+        apns: APNsOverride(headers: ["apns-priority": "10"], payload: ["aps": ["content-available": 1]]),
+        fcm: FCMOverride(message: ["android": ["priority": "HIGH"]]))
+
+    @Test func `notification version 1`() throws {
+        try Self.check(
+            "notification.v1.json",
+            PushProtocol.Notification(
+                trace: Self.trace, app: Self.app, rule: "chat-message", lane: .interactive, content: Self.content,
+                expiresAt: Timestamp(milliseconds: 1_767_225_600_000),
+                recipients: [.init(user: UserID(rawValue: "457")!, notification: Self.notification, badge: 3)]))
+    }
+
+    @Test func `push version 1`() throws {
+        try Self.check(
+            "push.v1.json",
+            Push(
+                trace: Self.trace, app: Self.app, provider: .apns, environment: .production, lane: .interactive,
+                content: Self.content, expiresAt: Timestamp(milliseconds: 1_767_225_600_000),
+                targets: [
+                    .init(
+                        device: Self.device, token: DeviceToken(secret: "0a0b"), notification: Self.notification,
+                        badge: 3, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
+                ]))
+    }
+
+    @Test func `outcomes version 1`() throws {
+        let at = Timestamp(milliseconds: 1_767_225_600_123)
+        let registered = Timestamp(milliseconds: 1_767_220_000_000)
+        func outcome(_ answer: Outcome.Answer, device: UUID? = Self.device) -> Outcome {
+            Outcome(
+                notification: Self.notification, device: device, answer: answer, at: at,
+                registeredAt: device == nil ? nil : registered)
+        }
+        try Self.check(
+            "outcomes.v1.json",
+            Outcomes(
+                trace: Self.trace, app: Self.app, origin: .apns, environment: .production, lane: .interactive,
+                outcomes: [
+                    outcome(.accepted(id: "AAAA")), outcome(.accepted(id: nil)),
+                    outcome(.unregistered(since: Timestamp(milliseconds: 1), reason: "Unregistered")),
+                    outcome(.unregistered(since: nil, reason: "UNREGISTERED")),
+                    outcome(.rejected(reason: "PayloadTooLarge", suspectToken: false)),
+                    outcome(.rejected(reason: "BadDeviceToken", suspectToken: true)),
+                    outcome(.throttled(reason: "TooManyRequests")), outcome(.misconfigured(reason: "BadTopic")),
+                    outcome(.expired), outcome(.skipped(reason: "no-device"), device: nil),
+                ]))
+    }
+
+    @Test(arguments: ["register", "unregister", "deactivate", "correct"])
+    func `device command version 1`(verb: String) throws {
+        let user = UserID(rawValue: "457")!
+        let token = DeviceToken(secret: "0a0b")
+        let command: DeviceCommand.Command =
+            switch verb {
+            case "register": .register(user: user, provider: .apns, environment: .development, token: token)
+            case "unregister": .unregister(user: user, provider: .fcm, environment: .production, token: token)
+            case "deactivate":
+                .deactivate(
+                    device: Self.device, notRegisteredSince: Timestamp(milliseconds: 1_767_225_000_000),
+                    reason: "Unregistered")
+            default: .correct(device: Self.device, environment: .production)
+            }
+        let message = DeviceCommand(trace: Self.trace, app: Self.app, command: command)
+        try Self.check("device-command.\(verb).v1.json", message)
+        #expect(message.routingKey == "command.\(verb)")
+    }
+
+    @Test func `a message of a later version is refused, naming what this build reads`() throws {
+        var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
+        text.replace("\"version\": 1", with: "\"version\": 2")
+        #expect(throws: WireError.invalid(path: "version", problem: "this build reads versions 1 to 1")) {
+            try Push.decode(wireBody: Array(text.utf8))
+        }
+    }
+
+    @Test func `a message of another type is refused`() throws {
+        let notification = try Self.bytes("notification.v1.json")
+        #expect(throws: WireError.invalid(path: "type", problem: "expected \"heliograph.push\"")) {
+            try Push.decode(wireBody: notification)
+        }
+    }
+
+    @Test func `a member that a later build added is ignored`() throws {
+        var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
+        text.replace("\"version\": 1", with: "\"version\": 1, \"future\": {\"a\": [1]}")
+        #expect(try Push.decode(wireBody: Array(text.utf8)).app == Self.app)
+    }
+}

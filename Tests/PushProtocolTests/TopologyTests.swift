@@ -1,0 +1,68 @@
+import PushProtocol
+import Testing
+
+@Suite struct TopologyTests {
+    static let apps = ["family-portal", "hide-and-seek"].compactMap(AppID.init(rawValue:))
+    static let topology = Topology(apps: apps)
+
+    @Test func `every binding joins an exchange and a queue that exist`() {
+        let exchanges = Set(Self.topology.exchanges.map(\.name))
+        let queues = Set(Self.topology.queues.map(\.name))
+        #expect(exchanges.count == Self.topology.exchanges.count && queues.count == Self.topology.queues.count)
+        for binding in Self.topology.bindings {
+            #expect(exchanges.contains(binding.exchange) && queues.contains(binding.queue))
+        }
+    }
+
+    @Test func `every work queue can be returned to and given up from`() {
+        for queue in WorkQueue.all(apps: Self.apps) {
+            let bindings = Self.topology.bindings
+            #expect(bindings.contains(.init(exchange: "return", queue: queue.name, routingKey: queue.name)))
+            #expect(bindings.contains(.init(exchange: "dead", queue: queue.deadName, routingKey: queue.name)))
+        }
+    }
+
+    @Test func `every queue declares itself quorum, and a work queue its delivery limit`() {
+        for queue in Self.topology.queues { #expect(queue.arguments["x-queue-type"] == .text("quorum")) }
+        let limited = Self.topology.queues.filter { $0.arguments["x-delivery-limit"] == .number(20) }
+        #expect(limited.count == WorkQueue.all(apps: Self.apps).count)
+    }
+
+    @Test func `feedback hears every disposition but acceptance`() {
+        let heard = Self.topology.bindings.filter { $0.queue == "feedback.outcomes" && $0.exchange == "outcomes" }
+        #expect(
+            Set(heard.map(\.routingKey)) == [
+                "*.unregistered", "*.rejected", "*.throttled", "*.misconfigured", "*.expired", "*.skipped",
+            ])
+    }
+
+    @Test(arguments: [
+        (Duration.zero, RetryLevel.seconds5), (.seconds(5), .seconds5), (.seconds(6), .seconds30),
+        (.seconds(900), .minutes15), (.seconds(901), .hour1), (.seconds(1_000_000), .hours6),
+    ])
+    func `a delay takes the shortest level that is long enough`(delay: Duration, level: RetryLevel) {
+        #expect(RetryLevel(atLeast: delay) == level)
+    }
+
+    @Test func `only the topology role may declare`() {
+        for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
+    }
+
+    @Test func `a stage may read its own queues and no other`() throws {
+        let readers: [BusRole: (WorkQueue) -> Bool] = [
+            .rules: { [.rulesEvents, .rulesOutcomes].contains($0) },
+            .tokenRegistry: { $0.name.hasPrefix("token-registry.") },
+            .apnsSender: { $0.name.hasPrefix("apns-sender.") },
+            .fcmSender: { $0.name.hasPrefix("fcm-sender.") },
+            .feedback: { $0 == .feedbackOutcomes },
+            .upstream: { _ in false },
+        ]
+        for (role, expected) in readers {
+            let pattern = try Regex(role.permissions.read)
+            for queue in WorkQueue.all(apps: Self.apps) {
+                #expect((queue.name.wholeMatch(of: pattern) != nil) == expected(queue), "\(role) \(queue.name)")
+                #expect(queue.deadName.wholeMatch(of: pattern) == nil)
+            }
+        }
+    }
+}

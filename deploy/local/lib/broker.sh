@@ -1,0 +1,79 @@
+# A private RabbitMQ node: own data, own ports, own epmd, own cookie. Works as root and as an ordinary user. Sourced.
+
+RABBITMQ_BIN=/usr/lib/rabbitmq/bin
+
+broker_environment() {
+  local home=$STATE/rabbitmq
+  export HOME=$home # Erlang keeps its cookie here
+  export RABBITMQ_NODENAME=heliograph-$PORT_BASE@localhost
+  export RABBITMQ_CONF_ENV_FILE=$home/empty.conf # never the system's
+  export RABBITMQ_CONFIG_FILE=$home/rabbitmq
+  export RABBITMQ_ENABLED_PLUGINS_FILE=$home/enabled_plugins
+  export RABBITMQ_MNESIA_BASE=$home/data RABBITMQ_LOG_BASE=$home/log RABBITMQ_PID_FILE=$home/pid
+  export RABBITMQ_DIST_PORT=$DIST_PORT ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
+  export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
+  unset RABBITMQ_HOME
+}
+
+# write_broker_configuration [DEFINITIONS-FILE]
+write_broker_configuration() {
+  local home=$STATE/rabbitmq
+  mkdir -p "$home/data" "$home/log"
+  : >"$home/empty.conf"
+  echo '[].' >"$home/enabled_plugins"
+  {
+    echo "listeners.tcp.1 = 127.0.0.1:$AMQP_PORT"
+    echo "default_user = heliograph"
+    echo "default_pass = $(secret broker-administrator)"
+    echo "default_vhost = heliograph"
+    echo "raft.wal_max_size_bytes = 64000000"
+    echo "disk_free_limit.absolute = 200MB"
+    echo "log.file.level = warning"
+    [ -z "${1:-}" ] || echo "load_definitions = $1"
+  } >"$home/rabbitmq.conf"
+  chmod 600 "$home/rabbitmq.conf"
+}
+
+broker_answers() { port_is_open "$AMQP_PORT" && is_running broker; }
+
+# start_broker: returns when it accepts connections.
+start_broker() {
+  is_running broker && return 0
+  need_free_port "$AMQP_PORT" "the private RabbitMQ node"
+  need_free_port "$DIST_PORT" "the private RabbitMQ node's Erlang distribution"
+  rm -f "$STATE/rabbitmq/pid"
+  (broker_environment && start_process broker-launcher "$RABBITMQ_BIN/rabbitmq-server")
+  if ! wait_until 60 "RabbitMQ" port_is_open "$AMQP_PORT"; then
+    tail -n 20 "$STATE/log/broker-launcher.log" >&2
+    fail "RabbitMQ did not start within 60 s" "its log is in $STATE/rabbitmq/log"
+  fi
+  wait_until 10 "RabbitMQ's pid" test -s "$STATE/rabbitmq/pid"
+  remember broker "$(cat "$STATE/rabbitmq/pid")"
+}
+
+# stop_broker: TERM is Erlang's orderly stop; the private epmd goes with it.
+stop_broker() {
+  stop_process broker 60
+  rm -f "$STATE/run/broker-launcher.pid"
+  if [ -n "$(command -v epmd)" ] && port_is_open "$EPMD_PORT"; then
+    ERL_EPMD_PORT=$EPMD_PORT epmd -kill >/dev/null 2>&1
+  fi
+}
+
+broker_url() { echo "amqp://$1:$2@127.0.0.1:$AMQP_PORT/${3:-heliograph}"; }
+
+# rabbitmqctl for the private node: write_rabbitmqctl makes a small command of it, for tests and curious people.
+write_rabbitmqctl() {
+  {
+    echo '#!/bin/bash'
+    echo "# rabbitmqctl for the private node of $STATE"
+    (
+      broker_environment
+      for name in HOME RABBITMQ_NODENAME RABBITMQ_CONF_ENV_FILE ERL_EPMD_PORT ERL_EPMD_ADDRESS; do
+        printf 'export %s=%q\n' "$name" "${!name}"
+      done
+    )
+    echo "exec $RABBITMQ_BIN/rabbitmqctl \"\$@\""
+  } >"$STATE/rabbitmqctl"
+  chmod 755 "$STATE/rabbitmqctl"
+}

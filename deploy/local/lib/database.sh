@@ -1,0 +1,75 @@
+# A private Postgres cluster: own data folder, own port, own passwords. Postgres refuses to run as root, so root runs
+# it as the package's user `postgres`. Sourced.
+
+postgres_bin() {
+  local folder
+  folder=$(find /usr/lib/postgresql -maxdepth 1 -mindepth 1 -printf '%f\n' 2>/dev/null | sort -n | tail -n 1)
+  [ -n "$folder" ] || fail "no Postgres server is installed" "install the Debian package postgresql"
+  echo "/usr/lib/postgresql/$folder/bin"
+}
+
+# The words that turn a command into one of the database's user: none for an ordinary user.
+database_user=()
+[ "$(id -u)" -ne 0 ] || database_user=(setpriv --reuid=postgres --regid=postgres --clear-groups env HOME=/tmp)
+as_database_user() { "${database_user[@]}" "$@"; }
+
+# The data folder is in STATE unless root's STATE cannot be entered by the user postgres (a home folder closed to
+# others); then it is in /var/tmp under a name that follows from STATE.
+database_folder() {
+  local folder=$STATE/postgres
+  mkdir -p "$folder"
+  if [ "$(id -u)" -eq 0 ]; then
+    chown postgres: "$folder"
+    if ! as_database_user test -x "$folder" 2>/dev/null; then
+      folder=/var/tmp/heliograph-$(printf %s "$STATE" | sha256sum | cut -c 1-12)
+      mkdir -p "$folder" && chown postgres: "$folder"
+    fi
+  fi
+  chmod 700 "$folder"
+  echo "$folder"
+}
+
+# start_database: initialises once, starts, returns when it answers.
+start_database() {
+  is_running database && return 0
+  need_free_port "$POSTGRES_PORT" "the private Postgres cluster"
+  local bin folder
+  bin=$(postgres_bin)
+  folder=$(database_folder)
+  if [ ! -f "$folder/data/PG_VERSION" ] && ! as_database_user test -f "$folder/data/PG_VERSION"; then
+    mkdir -p "$STATE/log"
+    secret database-administrator | as_database_user sh -c 'umask 077 && cat >"$1"' - "$folder/password"
+    as_database_user "$bin/initdb" -D "$folder/data" -U heliograph -E UTF8 --locale=C.UTF-8 --no-sync \
+      --auth=scram-sha-256 --pwfile="$folder/password" >"$STATE/log/initdb.log" 2>&1 \
+      || { tail -n 10 "$STATE/log/initdb.log" >&2; fail "initdb failed" "see $STATE/log/initdb.log"; }
+    rm -f "$folder/password"
+  fi
+  # The socket folder must be short (107 bytes is the limit of a Unix socket's path); TCP on loopback is enough.
+  start_process database "${database_user[@]}" "$bin/postgres" -D "$folder/data" -p "$POSTGRES_PORT" \
+    -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 -c shared_buffers=128MB \
+    "${POSTGRES_OPTIONS[@]}"
+  if ! wait_until 60 "Postgres" "$bin/pg_isready" -q -h 127.0.0.1 -p "$POSTGRES_PORT"; then
+    tail -n 20 "$STATE/log/database.log" >&2
+    fail "Postgres did not start within 60 s" "its log is $STATE/log/database.log"
+  fi
+}
+
+# Fast shutdown: INT is Postgres' word for it.
+stop_database() {
+  local pid
+  pid=$(pid_of database) || return 0
+  kill -INT "$pid" 2>/dev/null
+  stop_process database 30
+}
+
+database_url() { echo "postgresql://$1:$2@127.0.0.1:$POSTGRES_PORT/${3:-heliograph}"; }
+
+# administer_database DATABASE SQL...: as the cluster's administrator, stopping at the first error.
+administer_database() {
+  local database=$1
+  shift
+  local arguments=() statement
+  for statement in "$@"; do arguments+=(-c "$statement"); done
+  PGPASSWORD=$(secret database-administrator) psql -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$POSTGRES_PORT" \
+    -U heliograph -d "$database" "${arguments[@]}"
+}

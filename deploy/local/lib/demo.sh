@@ -1,0 +1,72 @@
+# The demonstration: phones registered over HTTP, a chat message and a radar question published, what arrived. Sourced.
+
+demo_folder=$ROOT/deploy/local/demo
+
+# demo_token APP PERSON: a made-up device token, the same every time.
+demo_token() { printf '%s' "heliograph demo $1 $2" | sha256sum | cut -c 1-64; }
+
+# register APP PERSON PLATFORM ENVIRONMENT
+register() {
+  local bearer token answer
+  bearer=$("$(product pushctl)" token mint --app "$1" --user "$2" --apps "$STATE/apps.yaml") || fail "no bearer token for $2"
+  token=$(demo_token "$1" "$2")
+  [ "$3" != android ] || token=demo:$token
+  answer=$(curl -sS --max-time 10 -H "Authorization: Bearer $bearer" -H 'Content-Type: application/json' \
+    -d "{\"token\":\"$token\",\"platform\":\"$3\",\"environment\":\"$4\"}" \
+    "http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register")
+  [ "$(jq -r .success <<<"$answer" 2>/dev/null)" = true ] || fail "the registry refused $2's device: $answer"
+}
+
+# publish_demo FILE: with an id of its own, so that every run is a new event.
+publish_demo() {
+  jq --arg id "demo-$(date +%s)-$RANDOM" '.id = $id' "$demo_folder/$2" \
+    | AMQP_URL=$(broker_url "upstream-$1" "$(secret "broker-upstream-$1")") \
+      "$(product pushctl)" publish --app "$1" - || fail "the event $2 could not be published"
+}
+
+requests_logged() {
+  curl -fsS --max-time 5 "http://127.0.0.1:$SIMULATOR_CONTROL_PORT/$1/requests" | jq '.requests | length'
+}
+
+demo_arrived() { [ "$(requests_logged apns)" -ge "$1" ] && [ "$(requests_logged fcm)" -ge "$2" ]; }
+
+run_demo() {
+  say "Registering the demo's phones"
+  local before_apns before_fcm
+  before_apns=$(requests_logged apns)
+  before_fcm=$(requests_logged fcm)
+  register family-portal 456 ios production
+  register family-portal 457 ios production
+  register family-portal 458 android production
+  register hide-and-seek hider-1 ios production
+  register hide-and-seek seeker-1 ios development
+  say "Publishing a chat message of Pat (456) and a radar question to the hider"
+  publish_demo family-portal chat-message-created.json
+  publish_demo hide-and-seek radar-question-asked.json
+  if ! wait_until 30 "the phones" demo_arrived $((before_apns + 2)) $((before_fcm + 1)); then
+    fail "the demo's pushes did not arrive within 30 s" "the services' logs are in $STATE/log"
+  fi
+  say "What the phones received"
+  show_requests apns "$before_apns"
+  show_requests fcm "$before_fcm"
+}
+
+# show_requests PROVIDER SKIP
+show_requests() {
+  curl -fsS "http://127.0.0.1:$SIMULATOR_CONTROL_PORT/$1/requests" | jq -r --argjson skip "$2" --arg provider "$1" '
+    .requests[$skip:][] |
+    (if $provider == "apns" then .body.aps.alert else .body.message.notification end) as $alert |
+    (if $provider == "apns" then (.headers["apns-topic"] // "") else "FCM" end) as $where |
+    "    \($provider)  \(.token[0:12])…  \($where)  → \(.status)\n        \($alert.title // "(silent)"): \($alert.body // "")"' >&2
+}
+
+where_to_look() {
+  say "Where to look next"
+  note "phones         http://127.0.0.1:$SIMULATOR_CONTROL_PORT/"
+  note "request log    http://127.0.0.1:$SIMULATOR_CONTROL_PORT/apns/requests"
+  note "registry       http://127.0.0.1:$REGISTRY_PORT"
+  note "metrics        http://127.0.0.1:$(admin_port rules)/metrics   (rules; each service has its own port)"
+  note "logs           $STATE/log/"
+  note "join in        . $STATE/env && pushctl=$(product pushctl)"
+  note "               \$pushctl publish --app family-portal deploy/local/demo/chat-message-created.json"
+}

@@ -1,0 +1,39 @@
+# Debian packages, and the tools that no package brings. Sourced.
+
+BUILD_PACKAGES=(librabbitmq-dev libcurl4-openssl-dev libssl-dev libpq-dev libnghttp2-dev pkg-config)
+RUN_PACKAGES=(rabbitmq-server postgresql curl jq openssl)
+TEST_PACKAGES=(amqp-tools nghttp2-client python3-venv)
+BENCH_PACKAGES=(haproxy nghttp2-client)
+
+# install_packages PACKAGE...: installs what is missing, saying so; with everything present it needs no root.
+install_packages() {
+  command -v dpkg-query >/dev/null || fail "this is not a Debian system" "the container files in deploy/ run anywhere"
+  local missing=() package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      as_root=(sudo)
+    else
+      fail "these Debian packages are missing: ${missing[*]}" "as root, run: apt-get install ${missing[*]}"
+    fi
+  fi
+  say "Installing Debian packages: ${missing[*]}"
+  # RUNLEVEL=1 keeps maintainer scripts from starting the system's own broker and database: ours are private.
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" apt-get update -q \
+    && "${as_root[@]}" env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+      apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    fail "apt-get could not install ${missing[*]}" "the lines above say why"
+  fi
+  rm -f "$log"
+}
+
+need_swift() {
+  command -v swift >/dev/null || fail "no Swift toolchain on PATH" "install Swift 6.3 from https://www.swift.org/install/linux/"
+}

@@ -1,0 +1,206 @@
+# The five services and the simulator as processes of one stack. Sourced after the other files of this folder.
+
+# What a stack of STATE needs on disk before anything starts: certificates, keys, the apps file.
+prepare_credentials() {
+  local keys=$STATE/credentials
+  mkdir -p "$keys"
+  if [ ! -s "$keys/apns.p8" ]; then
+    (umask 077 && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$keys/apns.p8" 2>/dev/null)
+  fi
+  if [ ! -s "$keys/service-account.json" ]; then
+    local private
+    private=$(openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 2>/dev/null)
+    (umask 077 && jq -n --arg key "$private" '{
+      type: "service_account", project_id: "heliograph-demo", private_key_id: "demo-key-1", private_key: $key,
+      client_email: "heliograph@heliograph-demo.iam.example", token_uri: "https://oauth2.googleapis.com/token"
+    }' >"$keys/service-account.json")
+  fi
+  (umask 077 && secret bearer >"$keys/bearer.secret")
+  sed "s|@KEYS@|$keys|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.yaml"
+}
+
+# product NAME: the built executable.
+product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
+
+build_products() {
+  say "Building (the first time takes some minutes)"
+  local log=$STATE/log/build.log
+  mkdir -p "$STATE/log"
+  (cd "$ROOT" && swift build -c "$CONFIGURATION" 2>&1) | tee "$log" | progress_of_build
+  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -E 'error:' "$log" | sort -u | head -n 20 >&2; fail "the build failed" "see $log"; }
+}
+
+# One changing line on a terminal, a line every so often elsewhere.
+progress_of_build() {
+  local line last=-30
+  while IFS= read -r line; do
+    case $line in
+      \[*/*\]*)
+        if [ -t 2 ]; then printf '\r    %s%.100s%s\e[K' "$dim" "$line" "$plain" >&2
+        elif [ $((SECONDS - last)) -ge 30 ]; then last=$SECONDS; note "$line"; fi ;;
+      *'Build complete'*) [ ! -t 2 ] || printf '\r\e[K' >&2; note "$line" ;;
+    esac
+  done
+}
+
+# The broker's users, each with the least it needs, from the code that knows the topology.
+write_broker_definitions() {
+  local role
+  for role in $("$(product pushctl)" topology roles --apps "$STATE/apps.yaml"); do secret "broker-$role" >/dev/null; done
+  secret broker-administrator >/dev/null
+  "$(product pushctl)" topology definitions --apps "$STATE/apps.yaml" --passwords "$STATE/secrets" \
+    >"$STATE/rabbitmq-definitions.json" || fail "the broker's definitions could not be made"
+  chmod 600 "$STATE/rabbitmq-definitions.json"
+}
+
+create_database() {
+  local exists
+  exists=$(administer_database postgres "SELECT 1 FROM pg_database WHERE datname = 'heliograph'" | tr -dc 1)
+  [ -n "$exists" ] || administer_database postgres "CREATE DATABASE heliograph"
+}
+
+# After the migrations made the group roles: one login a service, a member of its group.
+create_database_logins() {
+  local service
+  for service in rules token-registry feedback; do
+    administer_database heliograph "DO \$\$ BEGIN
+      CREATE ROLE \"$service\" LOGIN IN ROLE heliograph_${service//-/_};
+      EXCEPTION WHEN duplicate_object THEN NULL; END \$\$" \
+      "ALTER ROLE \"$service\" PASSWORD '$(secret "database-$service")'"
+  done
+}
+
+migrate() {
+  DATABASE_URL=$(database_url heliograph "$(secret database-administrator)") \
+    "$(product pushctl)" migrate --migrations "$ROOT/Services" || fail "the database could not be migrated"
+}
+
+apply_topology() {
+  AMQP_URL=$(broker_url topology "$(secret broker-topology)") \
+    "$(product pushctl)" topology apply --apps "$STATE/apps.yaml" || fail "the topology could not be applied"
+}
+
+# service_environment NAME: NAME=value lines, the whole environment that the service gets.
+service_environment() {
+  local service=$1
+  echo "PATH=$PATH"
+  echo "HELIOGRAPH_ADMIN_HOST=127.0.0.1"
+  echo "HELIOGRAPH_ADMIN_PORT=$(admin_port "$service")"
+  echo "HELIOGRAPH_APPS=$STATE/apps.yaml"
+  echo "LOG_LEVEL=${LOG_LEVEL:-info}"
+  [ "$service" = provider-simulator ] \
+    || echo "AMQP_URL=$(broker_url "$service" "$(secret "broker-$service")")"
+  case $service in
+    rules | token-registry | feedback)
+      echo "DATABASE_URL=$(database_url "$service" "$(secret "database-$service")")" ;;
+  esac
+  case $service in
+    rules)
+      echo "RULES_DIRECTORY=$ROOT/Services/Rules/RuleSets" ;;
+    token-registry)
+      echo "REGISTRY_HOST=127.0.0.1"
+      echo "REGISTRY_PORT=$REGISTRY_PORT"
+      echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)" ;;
+    apns-sender)
+      echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
+      echo "APNS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
+      echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+    fcm-sender)
+      echo "FCM_URL=https://localhost:$SIMULATOR_FCM_PORT"
+      echo "FCM_TOKEN_URL=https://localhost:$SIMULATOR_FCM_PORT/token"
+      echo "PROVIDER_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+    provider-simulator)
+      echo "SIMULATOR_HOST=127.0.0.1"
+      echo "SIMULATOR_APNS_PORT=$SIMULATOR_APNS_PORT"
+      echo "SIMULATOR_APNS_SANDBOX_PORT=$SIMULATOR_APNS_SANDBOX_PORT"
+      echo "SIMULATOR_FCM_PORT=$SIMULATOR_FCM_PORT"
+      echo "SIMULATOR_CONTROL_PORT=$SIMULATOR_CONTROL_PORT"
+      echo "SIMULATOR_CA_FILE=$STATE/credentials/simulator-ca.pem" ;;
+  esac
+}
+
+# start_service NAME
+start_service() {
+  is_running "$1" && return 0
+  need_free_port "$(admin_port "$1")" "$1"
+  local environment
+  mapfile -t environment < <(service_environment "$1")
+  start_process "$1" env -i "${environment[@]}" "$(product "$1")"
+}
+
+service_is_ready() { curl -fsS --max-time 2 "http://127.0.0.1:$(admin_port "$1")/health/ready"; }
+
+# await_ready SERVICE...
+await_ready() {
+  local service
+  for service in "$@"; do
+    if ! wait_until 60 "$service" service_is_ready_or_gone "$service" || ! is_running "$service"; then
+      tail -n 8 "$STATE/log/$service.log" >&2
+      service_is_ready "$service" 2>/dev/null | head -c 600 >&2
+      curl -sS --max-time 2 "http://127.0.0.1:$(admin_port "$service")/health/ready" 2>/dev/null | head -c 800 >&2
+      fail "$service did not become ready" "its log is $STATE/log/$service.log"
+    fi
+  done
+}
+service_is_ready_or_gone() { service_is_ready "$1" || ! is_running "$1"; }
+
+# For people and scripts that join in: every address and every development credential.
+write_env() {
+  (
+    umask 077
+    cat >"$STATE/env" <<END
+# Addresses and development credentials of the local stack; written by deploy/local/up. Source it: . .local/env
+export AMQP_URL='$(broker_url administrator "$(secret broker-administrator)")'
+export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
+export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
+export RULES_URL='http://127.0.0.1:$(admin_port rules)'
+export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
+export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
+export APNS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
+export FCM_URL='https://localhost:$SIMULATOR_FCM_PORT'
+export PROVIDER_CA_FILE='$STATE/credentials/simulator-ca.pem'
+export REGISTRY_OPERATOR_KEY='$(secret operator)'
+export HELIOGRAPH_APPS='$STATE/apps.yaml'
+export HELIOGRAPH_BEARER_SECRET_FILE='$STATE/credentials/bearer.secret'
+END
+  )
+}
+
+start_stack() {
+  prepare_credentials
+  if ! is_running broker; then
+    say "Starting a private RabbitMQ node on port $AMQP_PORT"
+    write_broker_definitions
+    write_broker_configuration "$STATE/rabbitmq-definitions.json"
+    write_rabbitmqctl
+    start_broker
+  fi
+  if ! is_running database; then
+    say "Starting a private Postgres cluster on port $POSTGRES_PORT"
+    start_database
+  fi
+  create_database
+  say "Applying the topology and the migrations"
+  apply_topology
+  migrate
+  create_database_logins
+  write_env
+  say "Starting the simulator and the five services"
+  start_service provider-simulator
+  wait_until 20 "the simulator's certificate" test -s "$STATE/credentials/simulator-ca.pem" || await_ready provider-simulator
+  local service
+  for service in "${SERVICES[@]}"; do start_service "$service"; done
+  await_ready "${SERVICES[@]}"
+}
+
+# Everything this stack started, the last first, and nothing else.
+stop_stack() {
+  local service pids=()
+  for service in rules token-registry apns-sender fcm-sender feedback provider-simulator; do
+    stop_process "$service" 40 &
+    pids+=($!)
+  done
+  [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}"
+  stop_broker
+  stop_database
+}
