@@ -1,0 +1,108 @@
+package import Logging
+package import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// An HTTP/2 server over TLS whose every frame is up to its handler: the base of the provider simulator.
+///
+/// Requests are handled concurrently, each in its own task. Steps of one request are carried out in order; those of
+/// different requests interleave as their handlers return.
+package final class HTTP2Server: Sendable {
+    /// The port it listens on, also when it was asked for any.
+    package let port: Int
+    private let channel: any Channel
+    private let context: ServerContext
+
+    private init(channel: any Channel, port: Int, context: ServerContext) {
+        self.channel = channel
+        self.port = port
+        self.context = context
+    }
+
+    /// Listens on `host` and `port` (0: any free one) until `shutdown`.
+    ///
+    /// Throws what NIO and NIOSSL throw: the port is taken, a certificate file cannot be read.
+    package static func start(
+        host: String = "127.0.0.1", port: Int = 0, tls: HTTP2ServerTLS, settings: HTTP2ServerSettings = .init(),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger,
+        events: (@Sendable (HTTP2ServerEvent) -> Void)? = nil,
+        handler: @escaping @Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep]
+    ) async throws -> HTTP2Server {
+        let tlsContext = try NIOSSLContext(configuration: tls.configuration())
+        let context = ServerContext(settings: settings, logger: logger, events: events, handler: handler)
+        let channel = try await ServerBootstrap(group: eventLoopGroup)
+            .serverChannelOption(ChannelOptions.backlog, value: 1024)
+            .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers(
+                        NIOSSLServerHandler(context: tlsContext), ServerChannelHandler(server: context))
+                }
+            }
+            .bind(host: host, port: port).get()
+        return HTTP2Server(channel: channel, port: channel.localAddress?.port ?? port, context: context)
+    }
+
+    /// The connections that are open now, oldest first.
+    package var connections: [HTTP2ServerConnection] {
+        context.entries.map(\.snapshot)
+    }
+
+    /// Carries out steps on one connection that no request asked for; ignored when it is gone.
+    package func perform(_ steps: [HTTP2ServerStep], on connection: Int) {
+        for entry in context.entries where entry.snapshot.id == connection { perform(steps, on: entry) }
+    }
+
+    /// Carries out steps on every open connection.
+    package func performOnAll(_ steps: [HTTP2ServerStep]) {
+        for entry in context.entries { perform(steps, on: entry) }
+    }
+
+    /// Sends every connection a GOAWAY; by default one that admits everything received.
+    package func goAwayAll(_ goAway: HTTP2ServerGoAway = .init(lastStream: .received)) {
+        performOnAll([.goAway(goAway)])
+    }
+
+    /// Tells every open connection a new stream limit; later connections still start with the settings' one.
+    package func setMaximumConcurrentStreams(_ count: Int) {
+        performOnAll([.changeMaximumConcurrentStreams(count)])
+    }
+
+    /// Stops listening, tells every connection GOAWAY and closes it; returns when all are closed. Idempotent.
+    package func shutdown() async {
+        // Both closes report an error when someone else closed first, which is as good.
+        try? await channel.close().get()
+        let entries = context.close()
+        for entry in entries {
+            entry.channel.eventLoop.execute { entry.handler.value.shutDown() }
+        }
+        for entry in entries { try? await entry.channel.closeFuture.get() }
+    }
+
+    private func perform(_ steps: [HTTP2ServerStep], on entry: ServerContext.Entry) {
+        entry.channel.eventLoop.execute { entry.handler.value.perform(steps[...], stream: nil) }
+    }
+}
+
+extension HTTP2ServerTLS {
+    fileprivate func configuration() throws -> TLSConfiguration {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificateFile).map { NIOSSLCertificateSource.certificate($0) }
+        let key = try NIOSSLPrivateKey(file: keyFile, format: .pem)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = applicationProtocols
+        switch clientCertificates {
+        case .ignored:
+            break
+        case .optional(let caFile):
+            configuration.certificateVerification = .optionalVerification
+            configuration.trustRoots = .file(caFile)
+        case .required(let caFile):
+            configuration.certificateVerification = .noHostnameVerification
+            configuration.trustRoots = .file(caFile)
+        }
+        return configuration
+    }
+}
