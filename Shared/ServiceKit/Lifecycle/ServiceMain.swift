@@ -1,10 +1,22 @@
 import Foundation
-import Logging
-import ServiceLifecycle
 
-/// How every executable starts.
+/// How every executable starts:
+///
+///     @main struct RulesApp {
+///         static let keys: [ConfigurationKey] = .amqp + .postgres + [rulesDirectory]
+///
+///         static func main() async {
+///             await ServiceMain.run("rules", summary: "…", keys: keys, build: build)
+///         }
+///
+///         static func build(_ context: ServiceContext) async throws -> ServiceAssembly { … }
+///     }
 package enum ServiceMain {
-    /// Runs a service until it is told to stop, and ends the process.
+    /// Runs a service until it is told to stop, and ends the process: settings, logging, metrics, the build function,
+    /// then every service together with `/metrics` and `/health`.
+    ///
+    /// Exit codes: 0 after a clean shutdown, 78 when something is misconfigured (one line each on standard error), 64
+    /// for an unknown command line, 1 when a service failed or did not stop in time, 128 + n on a second signal n.
     ///
     /// - Parameters:
     ///   - name: the executable's name.
@@ -16,17 +28,68 @@ package enum ServiceMain {
         _ name: String, summary: String = "", keys: [ConfigurationKey],
         build: @Sendable (ServiceContext) async throws -> ServiceAssembly
     ) async -> Never {
-        let logger = Logger(label: name)
-        do {
-            let settings = try Settings.load(keys: keys, environment: ProcessInfo.processInfo.environment)
-            let context = ServiceContext(
-                name: name, instance: "", settings: settings, logger: logger, readiness: Readiness())
-            let assembly = try await build(context)
-            try await ServiceGroup(services: assembly.services, logger: logger).run()
-            exit(0)
-        } catch {
-            logger.error("\(name): \(error)")
-            exit(1)
+        // A peer that went away is an error where it is written to, never the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        let environment = ProcessInfo.processInfo.environment
+        let code: ExitCode
+        switch Invocation(CommandLine.arguments.dropFirst()) {
+        case .help:
+            print(Invocation.help(name: name, summary: summary, keys: .process + keys))
+            code = .success
+        case .version:
+            print("\(name) \(Build.version)")
+            code = .success
+        case .unknown(let arguments):
+            complain(name, ["unknown arguments “\(arguments)”; --help lists what there is"])
+            code = .usage
+        case .healthcheck(let path):
+            code = healthcheck(name, keys, environment, path: path)
+        case .serve:
+            code = await serve(name, keys, environment, build)
         }
+        exit(code.rawValue)
+    }
+
+    private static func serve(
+        _ name: String, _ keys: [ConfigurationKey], _ environment: [String: String],
+        _ build: @Sendable (ServiceContext) async throws -> ServiceAssembly
+    ) async -> ExitCode {
+        do {
+            let settings = try Settings.load(keys: keys, environment: environment)
+            return try await ServiceProcess(name: name, settings: settings).run(build)
+        } catch let error as ConfigurationError {
+            complain(name, error.problems)
+            return .configuration
+        } catch {
+            complain(name, ["\(error)"])
+            return .failure
+        }
+    }
+
+    private static func healthcheck(
+        _ name: String, _ keys: [ConfigurationKey], _ environment: [String: String], path: String
+    ) -> ExitCode {
+        do {
+            let settings = try Settings.load(keys: keys, environment: environment)
+            let answer = HealthProbe.get(
+                host: try settings.string(.adminHost), port: try settings.integer(.adminPort), path: path)
+            switch answer {
+            case .answered(let status, let body):
+                print(body)
+                return status == 200 ? .success : .failure
+            case .unreachable(let reason):
+                complain(name, [reason])
+                return .failure
+            }
+        } catch {
+            complain(name, error.problems)
+            return .configuration
+        }
+    }
+
+    /// One line each on standard error, before and after there is a log.
+    private static func complain(_ name: String, _ problems: [String]) {
+        let lines = problems.map { "\(name): \(Redaction.redacted($0))\n" }.joined()
+        FileHandle.standardError.write(Data(lines.utf8))
     }
 }

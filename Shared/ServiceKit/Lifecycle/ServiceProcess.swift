@@ -1,0 +1,82 @@
+import CoreMetrics
+import Foundation
+import Logging
+import ServiceLifecycle
+
+/// A process from its checked settings to its exit code.
+struct ServiceProcess {
+    private let settings: Settings
+    private let context: ServiceContext
+    private let admin: AdminServer
+    private let shutdown: Shutdown
+
+    private var logger: Logger { context.logger }
+
+    /// Installs the process's logging and metrics: once a process.
+    init(name: String, settings: Settings) throws(ConfigurationError) {
+        self.settings = settings
+        let instance = try settings.optionalString(.instance) ?? ProcessInfo.processInfo.hostName
+        let logs = LogSink(descriptor: STDERR_FILENO)
+        let handler = try Self.handler(settings, sink: logs)
+        LoggingSystem.bootstrap { handler($0, name, instance) }
+        let logger = Logger(label: name)
+        let registry = PrometheusRegistry()
+        MetricsSystem.bootstrap(registry)
+        let readiness = Readiness()
+        context = ServiceContext(
+            name: name, instance: instance, settings: settings, logger: logger, readiness: readiness)
+        admin = AdminServer(
+            host: try settings.string(.adminHost), port: try settings.integer(.adminPort),
+            exposition: Exposition(service: name, registry: registry, logs: logs, readiness: readiness),
+            readiness: readiness, logger: logger)
+        shutdown = Shutdown(deadline: try settings.duration(.shutdownDeadline), logger: logger)
+    }
+
+    /// Builds the service and runs it until it is told to stop.
+    func run(_ build: @Sendable (ServiceContext) async throws -> ServiceAssembly) async throws -> ExitCode {
+        await shutdown.watch()
+        logger.info("Starting", metadata: [LogKey.version: "\(Build.version)"])
+        let assembly = try await build(context)
+        let group = ServiceGroup(configuration: try configuration(for: assembly))
+        shutdown.attach(group)
+        do {
+            try await group.run()
+        } catch {
+            // What is thrown after the deadline is the cancellation it caused.
+            guard shutdown.overran else { throw error }
+        }
+        guard !shutdown.overran else {
+            logger.warning("Stopped after the deadline; work in flight will be delivered again")
+            return .failure
+        }
+        logger.info("Stopped")
+        return .success
+    }
+
+    private func configuration(for assembly: ServiceAssembly) throws(ConfigurationError) -> ServiceGroupConfiguration {
+        var quiet = logger
+        quiet.logLevel = max(logger.logLevel, .warning)
+        let announcer = DrainAnnouncer(readiness: context.readiness, logger: logger)
+        var configuration = ServiceGroupConfiguration(
+            services: [admin] + assembly.services + [announcer], logger: quiet)
+        configuration.maximumGracefulShutdownDuration = try settings.duration(.shutdownDeadline)
+        return configuration
+    }
+
+    private static func handler(
+        _ settings: Settings, sink: LogSink
+    ) throws(ConfigurationError) -> @Sendable (_ label: String, _ service: String, _ instance: String) -> LineLogHandler
+    {
+        let level = Logger.Level(rawValue: try settings.string(.logLevel)) ?? .info
+        let format: LogLine.Format =
+            switch try settings.string(.logFormat) {
+            case "json": .json
+            case "text": .text
+            default: sink.isTerminal ? .text : .json
+            }
+        return { label, service, instance in
+            LineLogHandler(
+                label: label, level: level, format: format, service: service, instance: instance, sink: sink)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import CoreMetrics
+import Synchronization
+
+/// One line, or one histogram's lines, of the exposition.
+protocol MetricSeries: Sendable {
+    /// Appends the samples of `family` with `labels` (braces included, or empty).
+    func render(_ family: String, _ labels: String, into text: inout String)
+}
+
+/// Counts whole things. Adding is one atomic instruction.
+final class CounterSeries: MetricSeries, CounterHandler {
+    private let value = Atomic<Int64>(0)
+
+    func increment(by amount: Int64) { value.wrappingAdd(amount, ordering: .relaxed) }
+    func reset() { value.store(0, ordering: .relaxed) }
+
+    func render(_ family: String, _ labels: String, into text: inout String) {
+        text += "\(family)\(labels) \(value.load(ordering: .relaxed))\n"
+    }
+}
+
+/// A number that moves: a gauge, or a counter of fractions. Its bits sit in an atomic word.
+final class NumberSeries: MetricSeries, MeterHandler, RecorderHandler, FloatingPointCounterHandler {
+    private let bits = Atomic<UInt64>(Double.zero.bitPattern)
+
+    func set(_ value: Int64) { set(Double(value)) }
+    func set(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
+    func record(_ value: Int64) { set(Double(value)) }
+    func record(_ value: Double) { set(value) }
+    func reset() { set(Double.zero) }
+    func decrement(by amount: Double) { increment(by: -amount) }
+
+    func increment(by amount: Double) {
+        var old = bits.load(ordering: .relaxed)
+        while true {
+            let new = (Double(bitPattern: old) + amount).bitPattern
+            let result = bits.compareExchange(expected: old, desired: new, ordering: .relaxed)
+            if result.exchanged { return }
+            old = result.original
+        }
+    }
+
+    func render(_ family: String, _ labels: String, into text: inout String) {
+        text += "\(family)\(labels) \(Double(bitPattern: bits.load(ordering: .relaxed)).exposition)\n"
+    }
+}
+
+/// A distribution in fixed buckets. One short lock an observation, held by no one else unless the series is shared.
+final class HistogramSeries: MetricSeries, TimerHandler, RecorderHandler {
+    /// For what takes time: from a local query to a provider that is about to time out, in seconds.
+    static let secondsBuckets = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]
+    /// For sizes and counts.
+    static let valueBuckets: [Double] = [
+        1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 100_000, 1_000_000,
+    ]
+
+    private struct Observations {
+        var counts: [Int]
+        var sum = 0.0
+    }
+
+    private let bounds: [Double]
+    private let observations: Mutex<Observations>
+
+    init(bounds: [Double]) {
+        self.bounds = bounds
+        observations = Mutex(Observations(counts: Array(repeating: 0, count: bounds.count + 1)))
+    }
+
+    func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+    func record(_ value: Int64) { record(Double(value)) }
+
+    func record(_ value: Double) {
+        let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
+        observations.withLock {
+            $0.counts[bucket] += 1
+            $0.sum += value
+        }
+    }
+
+    func render(_ family: String, _ labels: String, into text: inout String) {
+        let now = observations.withLock { $0 }
+        let inner = labels.isEmpty ? "" : labels.dropFirst().dropLast() + ","
+        var total = 0
+        for (bound, count) in zip(bounds.map(\.exposition) + ["+Inf"], now.counts) {
+            total += count
+            text += "\(family)_bucket{\(inner)le=\"\(bound)\"} \(total)\n"
+        }
+        text += "\(family)_sum\(labels) \(now.sum.exposition)\n"
+        text += "\(family)_count\(labels) \(total)\n"
+    }
+}
+
+extension Double {
+    /// As the text format writes numbers: `0.25`, `3`, `+Inf`, `NaN`.
+    var exposition: String {
+        if isNaN { return "NaN" }
+        if isInfinite { return self < 0 ? "-Inf" : "+Inf" }
+        if self == rounded(), magnitude < 1e15 { return String(Int64(self)) }
+        return description
+    }
+}
