@@ -143,7 +143,7 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, logging,
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, logging,
                 configuration,
             ]),
         service(
@@ -155,7 +155,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["AMQP", "Postgres", "PushProtocol", logging, lifecycle],
+            dependencies: ["AMQP", "Postgres", "Messaging", "PushProtocol", logging, lifecycle],
             path: "Tests/TestSupport", swiftSettings: swiftSettings),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),

@@ -1,0 +1,31 @@
+/// How a stage takes its input. Each queue has all of this to itself: one that is slow or stuck takes nothing from
+/// another.
+package struct StagePolicy: Sendable {
+    /// The most messages handed to the handler at once.
+    package var batchSize: Int
+    /// How long the first message of a batch waits for company.
+    package var batchAge: Duration
+    /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again.
+    package var prefetch: UInt16
+    package var concurrentBatches: Int
+    /// After so many attempts a message that would be retried is dead-lettered.
+    package var maximumAttempts: Int
+    /// How long batches in flight may take to finish once the process was asked to stop.
+    package var drainDeadline: Duration
+    /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.
+    package var backoff: Backoff
+
+    package init(
+        batchSize: Int = 100, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
+        concurrentBatches: Int = 4, maximumAttempts: Int = 8, drainDeadline: Duration = .seconds(20),
+        backoff: Backoff = Backoff()
+    ) {
+        self.batchSize = batchSize
+        self.batchAge = batchAge
+        self.prefetch = prefetch
+        self.concurrentBatches = concurrentBatches
+        self.maximumAttempts = maximumAttempts
+        self.drainDeadline = drainDeadline
+        self.backoff = backoff
+    }
+}
