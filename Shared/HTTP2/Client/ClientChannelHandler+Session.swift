@@ -1,0 +1,93 @@
+import NIOCore
+
+extension ClientChannelHandler: SessionEvents {
+    /// How many streams may be open now (RFC 9113 §5.1.2, and our own two bounds).
+    var streamLimit: Int {
+        let configuration = core.configuration
+        if configuration.startsWithOneStream && !isProven { return min(1, session?.peerMaximumStreams ?? 0) }
+        return min(configuration.maximumConcurrentStreams, session?.peerMaximumStreams ?? 0)
+    }
+
+    func settingsReceived() {
+        if isReady {
+            core.limitChanged(self)
+        } else {
+            becameReady()
+            core.becameReady(self)
+        }
+    }
+
+    func goAwayReceived(_ notice: HTTP2GoAwayNotice) {
+        goAway = notice
+        core.received(notice, on: self)
+    }
+
+    func pingReceived(acknowledgement: Bool) {}
+
+    func headersBegan(stream: Int32) {}
+
+    func headerReceived(
+        stream: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
+    ) {
+        calls[stream]?.received(name: name, value: value, neverIndexed: neverIndexed)
+    }
+
+    func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) {
+        let maximum = core.configuration.maximumResponseBody
+        guard let call = calls[stream], !call.isFinished, !call.received(bytes, maximum: maximum) else { return }
+        let failure = HTTP2Failure(.responseTooLarge, "the response's body is longer than \(maximum) bytes")
+        call.finish(.failure(.ambiguous(failure)))
+        cancel(stream: stream)
+    }
+
+    func endStreamReceived(stream: Int32) {
+        calls[stream]?.isAnswered = true
+    }
+
+    func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
+        calls[stream]?.body.offer(maximum: maximum) ?? .later
+    }
+
+    func writeBody(stream: Int32, count: Int, into output: inout ByteBuffer) {
+        calls[stream]?.body.write(count: count, into: &output)
+    }
+
+    func endStreamSending(stream: Int32) {
+        calls[stream]?.isWritten = true
+    }
+
+    func headersNotSent(stream: Int32) {
+        guard let call = calls.removeValue(forKey: stream) else { return }
+        core.released(self)
+        settle(call, stream: stream, .neverSent)
+    }
+
+    func streamClosed(stream: Int32, code: HTTP2ErrorCode) {
+        guard let call = calls.removeValue(forKey: stream) else { return }
+        core.released(self)
+        if !call.isAnswered && !call.isFinished { core.reset(code) }
+        settle(call, stream: stream, .closed(code, goAway: goAway))
+    }
+
+    /// Finishes a call whose stream has ended, or returns it to the queue.
+    func settle(_ call: Call, stream: Int32, _ end: StreamEnd) {
+        guard !call.isFinished else { return }
+        let mayResend = call.resends < core.configuration.maximumResends
+        switch CallResolution(
+            end, stream: stream, answered: call.isAnswered, written: call.isWritten, mayResend: mayResend)
+        {
+        case .answered:
+            let response = call.response
+            if (200..<300).contains(response.status) && !isProven {
+                isProven = true
+                core.proved(self)
+            }
+            core.answered()
+            call.finish(.success(response))
+        case .resend:
+            core.requeue(call)
+        case .fail(let error):
+            call.finish(.failure(error))
+        }
+    }
+}

@@ -1,0 +1,272 @@
+import DequeModule
+import Logging
+import NIOCore
+
+/// The client on its event loop: the queue, the connections, the timers. Every method runs there.
+///
+/// All connections of a client share one event loop, so that a request crosses threads once on its way in and once
+/// on its way out, and nothing here needs a lock.
+final class ClientCore {
+    let endpoint: HTTP2Endpoint
+    let authority: String
+    let configuration: HTTP2ClientConfiguration
+    let tls: ClientTLS
+    let eventLoop: any EventLoop
+    let logger: Logger
+    /// The first stream id of every connection, when a test wants to run out of them.
+    let firstStream: UInt32?
+    private let inbox: ClientInbox
+
+    private var waiting: Deque<Call> = []
+    /// Calls in `waiting` that are not finished yet.
+    private var waitingCount = 0
+    /// Calls to be sent again before all others, in their old order.
+    private var returned: [Call] = []
+    var pool: ConnectionPool
+    var connections: [ConnectionPool.ID: ClientChannelHandler] = [:]
+    private var unflushed: [ClientChannelHandler] = []
+    private var deadlines = DeadlineSchedule()
+    private var deadlineTimer: Scheduled<Void>?
+    private var growthTimer: (due: NIODeadline, task: Scheduled<Void>)?
+    var statistics = HTTP2ClientStatistics()
+    private(set) var isShutDown = false
+    private var shutdowns: [EventLoopPromise<Void>] = []
+
+    init(
+        endpoint: HTTP2Endpoint, configuration: HTTP2ClientConfiguration, tls: ClientTLS, inbox: ClientInbox,
+        eventLoop: any EventLoop, firstStream: UInt32?, logger: Logger
+    ) {
+        self.endpoint = endpoint
+        authority = endpoint.authority
+        self.configuration = configuration
+        self.tls = tls
+        self.inbox = inbox
+        self.eventLoop = eventLoop
+        self.firstStream = firstStream
+        self.logger = logger
+        let pace = ConnectPace(
+            interval: TimeAmount(configuration.connectInterval), backoff: TimeAmount(configuration.connectBackoff),
+            maximumBackoff: TimeAmount(configuration.maximumConnectBackoff))
+        pool = ConnectionPool(maximum: configuration.maximumConnections, pace: pace)
+    }
+
+    // MARK: Turns
+
+    /// Takes what was put into the inbox: one turn for a whole burst of calls.
+    func takeInbox() {
+        let (calls, cancelled) = inbox.take()
+        for call in calls { accept(call) }
+        for call in cancelled { cancel(call) }
+        turn()
+    }
+
+    /// Brings everything up to date after something happened: streams for waiting calls, bytes for the wire, a
+    /// further connection if it is due. Never called from inside a session event.
+    func turn() {
+        repeat {
+            assign()
+            let touched = unflushed
+            unflushed.removeAll(keepingCapacity: true)
+            for connection in touched {
+                connection.isTouched = false
+                connection.flush()
+            }
+        } while !unflushed.isEmpty || !returned.isEmpty
+        if waitingCount > 0 { grow() }
+        publish()
+    }
+
+    private func assign() {
+        if !returned.isEmpty {
+            waiting.prepend(contentsOf: returned)
+            waitingCount += returned.count
+            returned.removeAll()
+        }
+        while let call = waiting.first {
+            if !call.isFinished {
+                guard let id = pool.takeStream(), let connection = connections[id] else { return }
+                waitingCount -= 1
+                open(call, on: connection)
+            }
+            waiting.removeFirst()
+        }
+    }
+
+    private func open(_ call: Call, on connection: ClientChannelHandler) {
+        touch(connection)
+        do {
+            try connection.open(call)
+        } catch {
+            logger.debug("no stream", metadata: ["connection": "\(connection.id)", "error": "\(error.text)"])
+            pool.releaseStream(connection.id)
+            drain(connection)
+            connection.settle(call, stream: 0, .neverSent)
+        }
+    }
+
+    /// Remembers that a connection has something to write at the end of the turn.
+    private func touch(_ connection: ClientChannelHandler) {
+        guard !connection.isTouched else { return }
+        connection.isTouched = true
+        unflushed.append(connection)
+    }
+
+    private func publish() {
+        statistics.connections = pool.ready
+        statistics.drainingConnections = pool.draining
+        statistics.openStreams = pool.openStreams
+        statistics.waiting = waitingCount
+        inbox.statistics = statistics
+    }
+
+    // MARK: Calls
+
+    private func accept(_ call: Call) {
+        if case .cancelled = call.place {
+            call.finish(.failure(.cancelled(written: false)))
+        } else if isShutDown {
+            call.finish(.failure(.closed))
+        } else {
+            call.place = .waiting
+            waiting.append(call)
+            waitingCount += 1
+            if let due = deadlines.added(call.deadline) { setDeadlineTimer(due) }
+        }
+    }
+
+    private func cancel(_ call: Call) {
+        switch call.place {
+        case .submitted: call.place = .cancelled
+        case .waiting, .open: abandon(call, .cancelled(written: call.isWritten))
+        case .cancelled, .finished: break
+        }
+    }
+
+    /// Ends a call that its caller no longer waits for.
+    private func abandon(_ call: Call, _ error: HTTP2Error) {
+        switch call.place {
+        case .waiting:
+            waitingCount -= 1
+        case .open(let connection, let stream):
+            connection.cancel(stream: stream)
+            touch(connection)
+        case .submitted, .cancelled, .finished:
+            return
+        }
+        call.finish(.failure(error))
+    }
+
+    /// Puts a call back that was certainly not processed.
+    func requeue(_ call: Call) {
+        guard !isShutDown else { return call.finish(.failure(.closed)) }
+        call.returnToQueue()
+        statistics.resends += 1
+        returned.append(call)
+    }
+
+    /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline.
+    private func failWaiting(_ error: HTTP2Error) {
+        let failed = waiting + returned
+        waiting.removeAll()
+        returned.removeAll()
+        waitingCount = 0
+        for call in failed { call.finish(.failure(error)) }
+    }
+
+    // MARK: Deadlines
+
+    private func setDeadlineTimer(_ due: NIODeadline) {
+        deadlineTimer?.cancel()
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        deadlineTimer = eventLoop.scheduleTask(deadline: due) { bound.value.deadlinePassed() }
+    }
+
+    private func deadlinePassed() {
+        let now = NIODeadline.now()
+        var earliest: NIODeadline?
+        let open = connections.values.flatMap { $0.calls.values }
+        for calls in [Array(waiting), open] {
+            for call in calls where !call.isFinished {
+                if call.deadline <= now {
+                    abandon(call, .deadlineExceeded(written: call.isWritten))
+                } else {
+                    earliest = min(earliest ?? call.deadline, call.deadline)
+                }
+            }
+        }
+        waiting.removeAll { $0.isFinished }
+        if let due = deadlines.fired(now: now, earliest: earliest) { setDeadlineTimer(due) }
+        turn()
+    }
+
+    // MARK: Growth
+
+    private func grow() {
+        guard !isShutDown else { return }
+        switch pool.grow(now: .now()) {
+        case .none:
+            break
+        case .connect(let id):
+            connect(id)
+        case .later(let due):
+            if let growthTimer, growthTimer.due <= due { return }
+            growthTimer?.task.cancel()
+            let bound = NIOLoopBound(self, eventLoop: eventLoop)
+            let task = eventLoop.scheduleTask(deadline: due) {
+                bound.value.growthTimer = nil
+                bound.value.turn()
+            }
+            growthTimer = (due, task)
+        }
+    }
+
+    /// A connection is gone, with all its calls settled.
+    func ended(_ connection: ClientChannelHandler, _ failure: HTTP2Failure) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        pool.remove(connection.id, now: .now(), random: .random(in: 0..<1))
+        if connection.isReady {
+            statistics.connectionsClosed += 1
+        } else {
+            statistics.connectFailures += 1
+        }
+        if !connection.isDraining || !connection.isReady {
+            statistics.lastFailure = failure
+            logger.debug(
+                "connection lost", metadata: ["connection": "\(connection.id)", "failure": "\(failure)"])
+        }
+        if !connection.isReady && !pool.hasProspects { failWaiting(.notProcessed(failure)) }
+        turn()
+        finishShutdown()
+    }
+
+    // MARK: End
+
+    /// Refuses what comes, fails what waits, lets open streams end by their deadlines, closes connections.
+    func shutDown(_ promise: EventLoopPromise<Void>) {
+        isShutDown = true
+        shutdowns.append(promise)
+        growthTimer?.task.cancel()
+        takeInbox()
+        failWaiting(.closed)
+        for (id, connection) in connections {
+            if connection.context == nil {
+                // Still between look-up and TCP: whatever comes of it is closed when it comes.
+                connections[id] = nil
+                pool.remove(id, now: .now(), random: 0)
+            } else if connection.isReady {
+                drain(connection)
+            } else {
+                connection.end(HTTP2Failure(.connectFailed, "the client was shut down"))
+            }
+        }
+        publish()
+        finishShutdown()
+    }
+
+    private func finishShutdown() {
+        guard isShutDown, connections.isEmpty else { return }
+        deadlineTimer?.cancel()
+        for promise in shutdowns { promise.succeed() }
+        shutdowns.removeAll()
+    }
+}
