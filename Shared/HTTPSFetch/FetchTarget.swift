@@ -1,0 +1,82 @@
+internal import CCurl
+
+/// Where a request goes, read by the parser that will connect: two parsers that differ would let a URL pass as one host
+/// and connect to another.
+struct FetchTarget: Sendable {
+    let url: String
+    let isPlain: Bool
+    /// For error messages.
+    let origin: String
+
+    init(_ url: String) throws(FetchError) {
+        guard let parsed = ParsedURL.parse(url) else {
+            throw FetchError(code: .invalidRequest, origin: "request", detail: "the URL cannot be read")
+        }
+        let scheme = parsed.part(CURLUPART_SCHEME) ?? ""
+        let host = parsed.part(CURLUPART_HOST) ?? ""
+        origin = "\(scheme)://\(host)" + (parsed.part(CURLUPART_PORT).map { ":\($0)" } ?? "")
+        guard parsed.part(CURLUPART_USER) == nil, parsed.part(CURLUPART_PASSWORD) == nil else {
+            throw FetchError(code: .invalidRequest, origin: origin, detail: "credentials do not belong in a URL")
+        }
+        switch scheme {
+        case "https": isPlain = false
+        case "http" where Self.isLoopback(host): isPlain = true
+        case "http":
+            throw FetchError(
+                code: .invalidRequest, origin: origin, detail: "http is allowed to loopback addresses only; use https")
+        default:
+            throw FetchError(code: .invalidRequest, origin: origin, detail: "the scheme must be https")
+        }
+        self.url = url
+    }
+
+    /// `localhost` needs no resolver: libcurl takes it for loopback itself (since 7.77).
+    private static func isLoopback(_ host: String) -> Bool {
+        if host.lowercased() == "localhost" || host == "[::1]" { return true }
+        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
+        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+/// libcurl's parsed URL, owned alone.
+private struct ParsedURL: ~Copyable {
+    private let pointer: OpaquePointer
+
+    private init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { curl_url_cleanup(pointer) }
+
+    static func parse(_ url: String) -> ParsedURL? {
+        // An embedded NUL would end the URL early for libcurl, and only for it.
+        guard !url.utf8.contains(0), let pointer = curl_url() else { return nil }
+        let parsed = ParsedURL(pointer)
+        guard curl_url_set(pointer, CURLUPART_URL, url, 0) == CURLUE_OK else { return nil }
+        return parsed
+    }
+
+    borrowing func part(_ part: CURLUPart) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(pointer, part, &text, 0) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+}
+
+extension FetchRequest {
+    /// A line break in a header would begin another header, or another request.
+    func checkHeaders(origin: String) throws(FetchError) {
+        let token = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
+        guard !method.isEmpty, method.utf8.allSatisfy(token.contains) else {
+            throw FetchError(code: .invalidRequest, origin: origin, detail: "the method is not an HTTP token")
+        }
+        for (name, value) in headers {
+            guard !name.isEmpty, name.utf8.allSatisfy(token.contains) else {
+                throw FetchError(code: .invalidRequest, origin: origin, detail: "a header's name is not an HTTP token")
+            }
+            guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw FetchError(
+                    code: .invalidRequest, origin: origin, detail: "header \(name) holds a control character")
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+internal import CCurl
+
+/// Everything libcurl needs to know about one request.
+struct TransferSpecification: Sendable {
+    let request: FetchRequest
+    let target: FetchTarget
+    let limits: HTTPSFetch.Limits
+}
+
+/// One request under way: libcurl's easy handle, its header list, and what has come so far.
+///
+/// Lives on the engine's thread, which calls libcurl and is called back by it. The engine holds it while the handle is
+/// in the multi handle, so callbacks find it by `passUnretained`.
+final class Transfer {
+    let id: Int
+    let handle: UnsafeMutableRawPointer
+    private let origin: String
+    private let maximumResponseSize: Int
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    /// libcurl writes the reason of a failure here.
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var headers: [(name: String, value: String)] = []
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+
+    init(id: Int, _ specification: TransferSpecification) throws(FetchError) {
+        origin = specification.target.origin
+        maximumResponseSize = specification.limits.maximumResponseSize
+        guard let handle = curl_easy_init() else {
+            throw FetchError(code: .broken, origin: origin, detail: "libcurl has no memory left")
+        }
+        self.id = id
+        self.handle = handle
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try configure(specification)
+    }
+
+    /// The engine has taken the handle out of the multi handle before.
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(headerList)
+        errorBuffer.deallocate()
+    }
+
+    /// The outcome, once libcurl has said that the transfer is over.
+    func outcome(_ code: CURLcode) -> Result<FetchResponse, FetchError> {
+        if isTooLarge {
+            return .failure(
+                FetchError(
+                    code: .responseTooLarge, origin: origin,
+                    detail: "the response is larger than \(maximumResponseSize) bytes"))
+        }
+        guard code == CURLE_OK else { return .failure(error(code)) }
+        var status = 0
+        _ = shim_easy_getinfo_long(handle, CURLINFO_RESPONSE_CODE, &status)
+        return .success(FetchResponse(status: status, headers: headers, body: body))
+    }
+
+    private func error(_ code: CURLcode) -> FetchError {
+        let reason = String(cString: errorBuffer)
+        return FetchError(
+            code: FetchError.Code(code), origin: origin,
+            detail: reason.isEmpty ? String(cString: curl_easy_strerror(code)) : reason)
+    }
+}
+
+// MARK: - Options
+
+extension Transfer {
+    private func configure(_ specification: TransferSpecification) throws(FetchError) {
+        let (request, target, limits) = (specification.request, specification.target, specification.limits)
+        set(CURLOPT_ERRORBUFFER, errorBuffer)
+        set(CURLOPT_URL, target.url)
+        set(CURLOPT_PROTOCOLS_STR, target.isPlain ? "http" : "https")
+        // A proxy has no business with what stays on this machine.
+        if target.isPlain { set(CURLOPT_NOPROXY, "*") }
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        // Time-outs by signal are for programs of one thread.
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(limits.connectTimeout))
+        set(CURLOPT_TIMEOUT_MS, Self.milliseconds(limits.timeout))
+        setTrust(caFile: limits.caFile)
+        setBody(of: request)
+        try setHeaders(of: request)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        _ = shim_easy_setopt_callback(handle, CURLOPT_HEADERFUNCTION, receiveHeader)
+        set(CURLOPT_HEADERDATA, context)
+        _ = shim_easy_setopt_callback(handle, CURLOPT_WRITEFUNCTION, receiveBody)
+        set(CURLOPT_WRITEDATA, context)
+    }
+
+    private func setTrust(caFile: String?) {
+        set(CURLOPT_SSL_VERIFYPEER, 1)
+        set(CURLOPT_SSL_VERIFYHOST, 2)
+        // CURL_SSLVERSION_TLSv1_2, an anonymous enum's member.
+        set(CURLOPT_SSLVERSION, 6)
+        guard let caFile else { return }
+        set(CURLOPT_CAINFO, caFile)
+        // Or the system's directory would be trusted too.
+        _ = shim_easy_setopt_string(handle, CURLOPT_CAPATH, nil)
+    }
+
+    private func setBody(of request: FetchRequest) {
+        if !request.body.isEmpty || request.method == "POST" {
+            _ = shim_easy_setopt_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
+            // Never a null pointer, which would mean that a callback provides the body.
+            (request.body + [0]).withUnsafeBytes {
+                _ = shim_easy_setopt_bytes(handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress)
+            }
+        }
+        switch request.method {
+        case "GET" where request.body.isEmpty: set(CURLOPT_HTTPGET, 1)
+        case "HEAD": set(CURLOPT_NOBODY, 1)
+        case "POST": break
+        default: set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+    }
+
+    private func setHeaders(of request: FetchRequest) throws(FetchError) {
+        // No waiting for “100 Continue”: the bodies are small.
+        var lines = ["Expect:"]
+        for (name, value) in request.headers {
+            // libcurl takes “name:” for “remove this header”, and “name;” for an empty one.
+            lines.append(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
+        }
+        for line in lines {
+            guard let longer = curl_slist_append(headerList, line) else {
+                throw FetchError(code: .broken, origin: origin, detail: "libcurl has no memory left")
+            }
+            headerList = longer
+        }
+        _ = shim_easy_setopt_list(handle, CURLOPT_HTTPHEADER, headerList)
+    }
+
+    private func set(_ option: CURLoption, _ value: Int) { _ = shim_easy_setopt_long(handle, option, value) }
+
+    private func set(_ option: CURLoption, _ value: String) { _ = shim_easy_setopt_string(handle, option, value) }
+
+    private func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) {
+        _ = shim_easy_setopt_pointer(handle, option, value)
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int { max(1, Int(duration / .milliseconds(1))) }
+}
+
+// MARK: - Callbacks, on the engine's thread, from within libcurl
+
+private func receiveHeader(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let line = UnsafeRawBufferPointer(start: data, count: size * count)
+    return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().receive(header: line)
+}
+
+private func receiveBody(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let bytes = UnsafeRawBufferPointer(start: data, count: size * count)
+    return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().receive(body: bytes)
+}
+
+extension Transfer {
+    /// Returns how many bytes were taken; fewer than there are ends the transfer.
+    fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
+        let text = String(decoding: line, as: UTF8.self)
+        // The status line of the next response: what came before was an interim one.
+        if text.hasPrefix("HTTP/") { (headers, headerBytes) = ([], 0) }
+        headerBytes += line.count
+        guard headerBytes <= maximumResponseSize else {
+            isTooLarge = true
+            return 0
+        }
+        if let colon = text.firstIndex(of: ":"), !text.hasPrefix("HTTP/") {
+            let value = text[text.index(after: colon)...]
+            headers.append((text[..<colon].lowercased(), value.trimmed()))
+        }
+        return line.count
+    }
+
+    fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        guard body.count + bytes.count <= maximumResponseSize else {
+            isTooLarge = true
+            return 0
+        }
+        body.append(contentsOf: bytes)
+        return bytes.count
+    }
+}
+
+extension Substring {
+    fileprivate func trimmed() -> String {
+        var text = self
+        while text.first?.isWhitespace == true { text.removeFirst() }
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
+}

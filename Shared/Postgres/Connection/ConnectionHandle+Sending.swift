@@ -1,0 +1,77 @@
+internal import CPostgres
+
+/// What is sent to the server in one go.
+enum Request {
+    /// Statements without parameters, in one string; the server runs them one after the other.
+    case script(String)
+    case statement(String, [PostgresParameter])
+    case prepare(name: String, String, types: [UInt32])
+    case prepared(name: String, [PostgresParameter])
+}
+
+extension ConnectionHandle {
+    /// Queues `request` in libpq's buffer; `false` when the connection is no longer usable.
+    borrowing func queue(_ request: Request) -> Bool {
+        // Every answer is asked for in binary.
+        switch request {
+        case .script(let text):
+            PQsendQuery(pointer, text) == 1
+        case .statement(let text, let parameters):
+            BoundParameters(parameters).withPointers { count, types, values, lengths, formats in
+                PQsendQueryParams(pointer, text, count, types, values, lengths, formats, 1) == 1
+            }
+        case .prepare(let name, let text, let types):
+            PQsendPrepare(pointer, name, text, Int32(types.count), types) == 1
+        case .prepared(let name, let parameters):
+            BoundParameters(parameters).withPointers { count, _, values, lengths, formats in
+                PQsendQueryPrepared(pointer, name, count, values, lengths, formats, 1) == 1
+            }
+        }
+    }
+}
+
+/// Parameters as libpq takes them: parallel arrays, all values in one arena.
+private struct BoundParameters {
+    private var types: [UInt32] = []
+    /// Never empty, so that a value of no bytes still has an address: a null pointer would mean NULL.
+    private var arena: [UInt8] = [0]
+    private var offsets: [Int?] = []
+    private var lengths: [Int32] = []
+
+    init(_ parameters: [PostgresParameter]) {
+        for parameter in parameters {
+            types.append(parameter.oid)
+            offsets.append(parameter.bytes == nil ? nil : arena.count - 1)
+            lengths.append(Int32(parameter.bytes?.count ?? 0))
+            if let bytes = parameter.bytes {
+                arena.removeLast()
+                arena += bytes
+                arena.append(0)
+            }
+        }
+    }
+
+    typealias Values = UnsafePointer<UnsafePointer<CChar>?>?
+
+    func withPointers<R>(
+        _ body: (Int32, UnsafePointer<UInt32>?, Values, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> R
+    ) -> R {
+        let binary = [Int32](repeating: 1, count: types.count)
+        return arena.withUnsafeBytes { arena in
+            let values = offsets.map { offset in
+                offset.map { arena.baseAddress!.advanced(by: $0).assumingMemoryBound(to: CChar.self) }
+            }
+            return values.withUnsafeBufferPointer { values in
+                types.withUnsafeBufferPointer { types in
+                    lengths.withUnsafeBufferPointer { lengths in
+                        binary.withUnsafeBufferPointer { formats in
+                            body(
+                                Int32(types.count), types.baseAddress, values.baseAddress, lengths.baseAddress,
+                                formats.baseAddress)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+internal import CPostgres
+
+/// libpq's result, owned alone; copied into Swift values and freed at once.
+struct ResultHandle: ~Copyable {
+    private let pointer: OpaquePointer
+
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { PQclear(pointer) }
+
+    borrowing func outcome(operation: String, request: Request) -> Result<StatementResult, PostgresError> {
+        switch PQresultStatus(pointer) {
+        case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+            return .success(copied(operation))
+        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR:
+            return .failure(ServerMessage(pointer).error(operation: operation, request: request))
+        case let status:
+            let name = String(cString: PQresStatus(status))
+            return .failure(PostgresError(.connectionLost, operation: operation, detail: "cannot handle \(name)"))
+        }
+    }
+
+    private borrowing func copied(_ operation: String) -> StatementResult {
+        let (rows, width) = (PQntuples(pointer), PQnfields(pointer))
+        let columns = (0..<width).map {
+            ResultTable.Column(name: String(cString: PQfname(pointer, $0)), oid: PQftype(pointer, $0))
+        }
+        var bytes: [UInt8] = []
+        var cells: [Range<Int>?] = []
+        cells.reserveCapacity(Int(rows) * Int(width))
+        for row in 0..<rows {
+            for column in 0..<width {
+                guard PQgetisnull(pointer, row, column) == 0, let value = PQgetvalue(pointer, row, column) else {
+                    cells.append(nil)
+                    continue
+                }
+                let start = bytes.count
+                let length = Int(PQgetlength(pointer, row, column))
+                bytes.append(contentsOf: UnsafeRawBufferPointer(start: value, count: length))
+                cells.append(start..<bytes.count)
+            }
+        }
+        let tag = String(cString: PQcmdStatus(pointer))
+        return StatementResult(
+            table: ResultTable(operation: operation, columns: columns, rowCount: Int(rows), bytes: bytes, cells: cells),
+            affected: Int(String(cString: PQcmdTuples(pointer))) ?? 0,
+            command: tag.prefix { $0 != " " }.description)
+    }
+}

@@ -1,0 +1,123 @@
+internal import Logging
+
+/// One migrator at work on one schema, over one connection.
+struct MigrationRun {
+    let connection: PostgresConnection
+    let schema: String
+    let patience: Duration
+    let logger: Logger
+
+    func apply(_ files: [MigrationFile]) async throws -> [MigrationFile] {
+        // Held until the connection closes.
+        try await insist(subject: schema) { try await lock() }
+        try await createTable()
+        let pending = try MigrationPlan.pending(files: files, applied: try await applied(), schema: schema)
+        for file in pending {
+            try await insist(subject: file.fileName) { try await apply(file) }
+            logger.info("migration applied", metadata: ["schema": "\(schema)", "file": "\(file.fileName)"])
+        }
+        return pending
+    }
+
+    func applied() async throws(PostgresError) -> [AppliedMigration] {
+        guard try await rows(MigrationTable.exists(schema)).single(Bool.self) else { return [] }
+        var applied: [AppliedMigration] = []
+        for row in try await rows(MigrationTable.all(schema)) {
+            applied.append(
+                AppliedMigration(
+                    version: try row.decode(at: "version"), name: try row.decode(at: "name"),
+                    checksum: try row.decode(at: "checksum")))
+        }
+        return applied
+    }
+
+    private func lock() async throws(PostgresError) {
+        let key = "heliograph.migration.\(schema)"
+        _ = try await rows("SELECT 1 FROM pg_advisory_lock(hashtextextended(\(key), 0))")
+    }
+
+    private func createTable() async throws(PostgresError) {
+        // Asked first, because IF NOT EXISTS wants the right to create even where there is nothing to create.
+        if try await !rows(MigrationTable.schemaExists(schema)).single(Bool.self) {
+            _ = try await rows(MigrationTable.createSchema(schema))
+        }
+        if try await !rows(MigrationTable.exists(schema)).single(Bool.self) {
+            _ = try await rows(MigrationTable.create(schema))
+        }
+    }
+
+    private func apply(_ file: MigrationFile) async throws {
+        try await script("BEGIN", "BEGIN")
+        do {
+            let transaction = try await currentTransaction()
+            let start = ContinuousClock.now
+            try await script(file.script, file.fileName)
+            guard await connection.isInTransaction, try await currentTransaction() == transaction else {
+                throw MigrationError(
+                    code: .failed, subject: file.fileName,
+                    detail: "the file ends the transaction it runs in; remove its COMMIT or ROLLBACK, and see what of "
+                        + "it has been applied")
+            }
+            _ = try await rows(MigrationTable.record(file, duration: .now - start, in: schema))
+            try await script("COMMIT", "COMMIT")
+        } catch {
+            // The error to tell of is the first one; what cannot be rolled back is closed with the connection.
+            try? await script("ROLLBACK", "ROLLBACK")
+            throw error
+        }
+    }
+
+    private func currentTransaction() async throws(PostgresError) -> String {
+        try await rows("SELECT pg_current_xact_id()::text").single(String.self)
+    }
+
+    /// Repeats `step` while it fails for want of a lock.
+    private func insist(subject: String, _ step: () async throws -> Void) async throws {
+        let deadline = ContinuousClock.now + patience
+        var failures = 0
+        while true {
+            do {
+                return try await step()
+            } catch let error as PostgresError {
+                guard error.code == .sqlState("55P03") else {
+                    throw MigrationError(code: .failed, subject: subject, detail: "\(error)")
+                }
+                failures += 1
+                let delay = Backoff.migrationLock.delay(afterFailures: failures, randomness: .random(in: 0..<1))
+                guard .now + delay < deadline else {
+                    throw MigrationError(
+                        code: .locked, subject: subject,
+                        detail: "a lock was not free for \(patience): another migrator is at work, or a long "
+                            + "transaction holds the table (see pg_locks)")
+                }
+                logger.info("waiting for a lock", metadata: ["schema": "\(schema)", "subject": "\(subject)"])
+                try await Task.sleep(for: delay)
+            }
+        }
+    }
+
+    private func rows(_ sql: SQL) async throws(PostgresError) -> [PostgresRow] {
+        let result = try await attempt { connection throws(PostgresError) in try connection.run(sql) }
+        guard let result else {
+            throw PostgresError(.connectionLost, operation: "migrate", detail: "the server closed the connection")
+        }
+        return result.rows
+    }
+
+    private func script(_ text: String, _ operation: String) async throws(PostgresError) {
+        _ = try await attempt { connection throws(PostgresError) in
+            try connection.run(script: text, operation: operation)
+        }
+    }
+
+    private func attempt<R: Sendable>(
+        _ work: @Sendable (isolated PostgresConnection) throws(PostgresError) -> R
+    ) async throws(PostgresError) -> R {
+        let connection = connection
+        return try await withTaskCancellationHandler {
+            await connection.attempt(work)
+        } onCancel: {
+            connection.interrupt()
+        }.get()
+    }
+}

@@ -1,0 +1,57 @@
+/// One row of an answer. Its columns are read by name or by position, as the type that is asked for:
+///
+///     let id = try row.decode(UUID.self, at: "id")
+///     let seen = try row.decode(Date?.self, at: "last_seen")
+///
+/// NULL is read as an optional only. A column that is missing, or of another type, is a `decoding` error naming column,
+/// expected type and actual type; never the value.
+package struct PostgresRow: Sendable {
+    private let table: ResultTable
+    private let index: Int
+
+    init(table: ResultTable, index: Int) {
+        self.table = table
+        self.index = index
+    }
+
+    package var columnNames: [String] { table.columns.map(\.name) }
+
+    package func decode<Value: PostgresValue>(
+        _ type: Value.Type = Value.self, at column: String
+    ) throws(PostgresError) -> Value {
+        guard let position = table.columns.firstIndex(where: { $0.name == column }) else {
+            throw PostgresError(
+                .decoding, operation: table.operation,
+                detail: "there is no column “\(column)”; the columns are \(columnNames.joined(separator: ", "))")
+        }
+        return try decode(type, at: position)
+    }
+
+    package func decode<Value: PostgresValue>(
+        _ type: Value.Type = Value.self, at position: Int
+    ) throws(PostgresError) -> Value {
+        guard table.columns.indices.contains(position) else {
+            throw PostgresError(
+                .decoding, operation: table.operation,
+                detail: "there is no column \(position); there are \(table.columns.count), counted from 0")
+        }
+        do {
+            return try Value.decode(table.cell(row: index, column: position))
+        } catch {
+            throw PostgresError(
+                .decoding, operation: table.operation,
+                detail: "column “\(table.columns[position].name)” of row \(index): "
+                    + "expected \(error.expected), found \(error.found)")
+        }
+    }
+}
+
+extension [PostgresRow] {
+    /// The single value of the single row of an answer such as that of `SELECT count(*)`.
+    package func single<Value: PostgresValue>(_ type: Value.Type = Value.self) throws(PostgresError) -> Value {
+        guard count == 1, let row = first else {
+            throw PostgresError(.decoding, operation: "single row", detail: "expected one row, found \(count)")
+        }
+        return try row.decode(type, at: 0)
+    }
+}

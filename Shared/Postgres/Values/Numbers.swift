@@ -1,0 +1,96 @@
+extension Int64: PostgresElement {
+    package static var postgresType: PostgresType { .int8 }
+
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(bigEndian: self)
+        return true
+    }
+
+    /// Reads any integer type, and a `numeric` without a fraction, which is what `sum` over `bigint` gives.
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int64 {
+        switch cell.oid {
+        case PostgresType.int8.oid: return try cell.integer(Int64.self, for: "int8")
+        case PostgresType.int4.oid: return Int64(try cell.integer(Int32.self, for: "int8"))
+        case PostgresType.int2.oid: return Int64(try cell.integer(Int16.self, for: "int8"))
+        case PostgresOID.oid: return Int64(try cell.integer(UInt32.self, for: "int8"))
+        case PostgresOID.numeric:
+            guard let value = try Numeric(cell).integer else {
+                throw .form(cell, expected: "int8", "with a fraction or out of range")
+            }
+            return value
+        default: throw .type(cell, expected: "int8")
+        }
+    }
+}
+
+extension Int: PostgresElement {
+    package static var postgresType: PostgresType { .int8 }
+    package func encode(to buffer: inout [UInt8]) -> Bool { Int64(self).encode(to: &buffer) }
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int { Int(try Int64.decode(cell)) }
+}
+
+extension Int32: PostgresElement {
+    package static var postgresType: PostgresType { .int4 }
+
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(bigEndian: self)
+        return true
+    }
+
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int32 {
+        guard let value = Int32(exactly: try Int64.decode(cell)) else {
+            throw .form(cell, expected: "int4", "out of range")
+        }
+        return value
+    }
+}
+
+extension Int16: PostgresElement {
+    package static var postgresType: PostgresType { .int2 }
+
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(bigEndian: self)
+        return true
+    }
+
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Int16 {
+        guard let value = Int16(exactly: try Int64.decode(cell)) else {
+            throw .form(cell, expected: "int2", "out of range")
+        }
+        return value
+    }
+}
+
+extension Double: PostgresElement {
+    package static var postgresType: PostgresType { .float8 }
+
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(bigEndian: bitPattern)
+        return true
+    }
+
+    /// Reads both float types, the integers, and `numeric`, rounded to the nearest double.
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Double {
+        switch cell.oid {
+        case PostgresType.float8.oid: Double(bitPattern: try cell.integer(UInt64.self, for: "float8"))
+        case PostgresOID.float4: Double(Float(bitPattern: try cell.integer(UInt32.self, for: "float8")))
+        case PostgresType.int8.oid, PostgresType.int4.oid, PostgresType.int2.oid: Double(try Int64.decode(cell))
+        case PostgresOID.numeric: try Numeric(cell).double
+        default: throw .type(cell, expected: "float8")
+        }
+    }
+}
+
+extension Bool: PostgresElement {
+    package static var postgresType: PostgresType { .bool }
+
+    package func encode(to buffer: inout [UInt8]) -> Bool {
+        buffer.append(self ? 1 : 0)
+        return true
+    }
+
+    package static func decode(_ cell: PostgresCell) throws(PostgresMismatch) -> Bool {
+        guard cell.oid == PostgresType.bool.oid else { throw .type(cell, expected: "bool") }
+        return try cell.integer(UInt8.self, for: "bool") != 0
+    }
+}
