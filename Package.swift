@@ -121,7 +121,7 @@ let package = Package(
             [
                 "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams, mustache,
                 logging, metrics, lifecycle, configuration,
-            ], data: ["Storage/Migrations", "RuleSets"]),
+            ], data: ["Storage/Migrations", "RuleSets", "README.md"]),
         service(
             "APNsSender",
             [

@@ -1,0 +1,78 @@
+import PushProtocol
+
+/// One rule: **when** this happens, **to** these users, **say** this, and this is **how**.
+struct Rule: Hashable, Sendable {
+    /// Unique in its file; part of every notification's id, so renaming a rule makes it another.
+    var name: String
+    var when: Condition
+    /// Whoever any of these names hears of it, once.
+    var to: [Selector]
+    var say: Wording
+    var how: Manner
+
+    /// Which events it speaks about.
+    struct Condition: Hashable, Sendable {
+        /// CloudEvents types, at least one.
+        var events: [String]
+        /// On the event's data.
+        var data: Pattern?
+        /// On the attributes `source` and `subject`.
+        var attributes: Pattern?
+    }
+
+    /// Users that the event itself names.
+    struct Selector: Hashable, Sendable {
+        /// The path of a user id, of a list of them, or of an object or list of objects that hold one.
+        var users: String
+        /// In objects: the path of the user id.
+        var id: String?
+        /// In objects: only those that match.
+        var matching: Pattern?
+        /// In objects: the path of the user's own badge.
+        var badge: String?
+        /// Paths of users who shall not hear of it.
+        var except: [String]
+    }
+
+    /// The words. Members are named as in ``Content``.
+    struct Wording: Hashable, Sendable {
+        var title: Template?
+        var subtitle: Template?
+        var body: Template?
+        var deepLink: Template?
+        var image: Template?
+        var data: [DataTemplate.Member]?
+    }
+
+    /// The manner of delivery.
+    struct Manner: Hashable, Sendable {
+        enum Kind: String, Hashable, Sendable, CaseIterable { case alert, silent }
+        var kind: Kind = .alert
+        var lane: Lane = .interactive
+        var sound: String?
+        var badge: DataTemplate?
+        var category: String?
+        var thread: Template?
+        var interruptionLevel: InterruptionLevel?
+        /// Counted from when the event arrived: the upstream's clock is not ours, and one that knows better says
+        /// `expirytime`.
+        var expiresAfter: Duration?
+        var collapseKey: Template?
+        var apns: APNsOverride?
+        var fcm: FCMOverride?
+    }
+}
+
+extension Rule.Condition {
+    /// Whether an event of one of ``events`` is meant.
+    func holds(_ event: DomainEvent) -> Bool {
+        (data?.matches(event.data) ?? true)
+            && (attributes?.matches(.object(Rule.Condition.attributes(of: event))) ?? true)
+    }
+
+    private static func attributes(of event: DomainEvent) -> [String: JSONValue] {
+        var attributes: [String: JSONValue] = ["source": .string(event.source)]
+        attributes["subject"] = event.subject.map(JSONValue.string)
+        return attributes
+    }
+}

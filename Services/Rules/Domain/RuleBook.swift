@@ -1,0 +1,32 @@
+import PushProtocol
+
+/// The rule sets in force, one an app.
+struct RuleBook: Sendable {
+    let ruleSets: [AppID: RuleSet]
+
+    init(_ ruleSets: [RuleSet]) {
+        self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
+    }
+
+    /// What an event means.
+    func decide(_ event: DomainEvent, now: Timestamp) -> Decision {
+        guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
+        guard ruleSet.events.contains(event.type) else { return .unknownType }
+        if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
+        do {
+            return .notify(try ruleSet.evaluate(event), version: ruleSet)
+        } catch {
+            return .unrenderable(error)
+        }
+    }
+
+    /// One event's answer.
+    enum Decision: Sendable {
+        /// What is said, and by which rules; empty when no rule matches or nobody is left to tell.
+        case notify([NotificationDraft], version: RuleSet)
+        case unrenderable(RenderError)
+        case expired
+        case unknownApp
+        case unknownType
+    }
+}

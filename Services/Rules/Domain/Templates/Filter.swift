@@ -1,0 +1,133 @@
+import PushProtocol
+
+/// What a template does to a value before it is shown: `{{filter(path)}}`, read from the inside out.
+enum Filter: Hashable, Sendable {
+    /// Absent or null is no mistake: it renders as nothing, and a data member that is only this is left out.
+    case optional
+    /// At most so many characters as a person counts them, the last one `…` where something was cut.
+    case excerpt(limit: Int)
+    /// Metres as kilometres with at most one decimal: `3000` → `3`.
+    case km
+    /// Metres as a person says them: `500 m`, `3 km`.
+    case distance
+    /// Thousands grouped: `12,345`.
+    case number
+    case capitalized
+    case uppercased
+    case lowercased
+    /// How many elements a list has.
+    case count
+    case first
+    case last
+
+    /// What `excerpt` without a number cuts to.
+    static let defaultExcerpt = 120
+
+    /// The names that a template may use; `excerpt` may be followed by a number of characters: `excerpt80`.
+    static let names = [
+        "optional", "excerpt", "km", "distance", "number", "capitalized", "uppercased", "lowercased", "count", "first",
+        "last",
+    ]
+
+    init?(name: String) {
+        switch name {
+        case "optional": self = .optional
+        case "excerpt": self = .excerpt(limit: Filter.defaultExcerpt)
+        case "km": self = .km
+        case "distance": self = .distance
+        case "number": self = .number
+        case "capitalized": self = .capitalized
+        case "uppercased": self = .uppercased
+        case "lowercased": self = .lowercased
+        case "count": self = .count
+        case "first": self = .first
+        case "last": self = .last
+        default:
+            guard name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 else {
+                return nil
+            }
+            self = .excerpt(limit: limit)
+        }
+    }
+
+    var name: String {
+        switch self {
+        case .optional: "optional"
+        case .excerpt(Filter.defaultExcerpt): "excerpt"
+        case .excerpt(let limit): "excerpt\(limit)"
+        case .km: "km"
+        case .distance: "distance"
+        case .number: "number"
+        case .capitalized: "capitalized"
+        case .uppercased: "uppercased"
+        case .lowercased: "lowercased"
+        case .count: "count"
+        case .first: "first"
+        case .last: "last"
+        }
+    }
+
+    /// What it works on, for the error when it gets something else.
+    var input: String {
+        switch self {
+        case .optional: "any value"
+        case .excerpt, .capitalized, .uppercased, .lowercased: "a string"
+        case .km, .distance, .number: "a number"
+        case .count: "a list"
+        case .first, .last: "a list that is not empty"
+        }
+    }
+
+    /// The filtered value, or `nil` for one that this filter does not work on.
+    func apply(_ value: JSONValue) -> JSONValue? {
+        switch self {
+        case .optional: value
+        case .excerpt(let limit): value.string.map { .string($0.excerpt(limit)) }
+        case .km: value.number.map { .string(Filter.decimal($0 / 1000)) }
+        case .distance: value.number.map { .string(Filter.distance($0)) }
+        case .number: value.number.map { .string(Filter.grouped($0)) }
+        case .capitalized: value.string.map { .string($0.prefix(1).uppercased() + $0.dropFirst()) }
+        case .uppercased: value.string.map { .string($0.uppercased()) }
+        case .lowercased: value.string.map { .string($0.lowercased()) }
+        case .count: value.array.map { .int(Int64($0.count)) }
+        case .first: value.array?.first
+        case .last: value.array?.last
+        }
+    }
+}
+
+extension Filter {
+    private static func distance(_ metres: Double) -> String {
+        metres < 1000 ? "\(decimal(metres.rounded())) m" : "\(decimal(metres / 1000)) km"
+    }
+
+    /// At most one decimal, and none where it would be zero.
+    private static func decimal(_ value: Double) -> String {
+        let tenths = (value * 10).rounded()
+        guard tenths.magnitude < 1e15 else { return "\(value)" }
+        let (whole, tenth) = Int64(tenths).quotientAndRemainder(dividingBy: 10)
+        let sign = whole == 0 && tenth < 0 ? "-" : ""
+        return tenth == 0 ? "\(whole)" : "\(sign)\(whole).\(tenth.magnitude)"
+    }
+
+    private static func grouped(_ value: Double) -> String {
+        guard value.magnitude < 1e15 else { return "\(value)" }
+        let text = decimal(value)
+        let sign = text.hasPrefix("-") ? "-" : ""
+        let parts = text.drop { $0 == "-" }.split(separator: ".")
+        let digits = Array(parts[0])
+        let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[max(0, $0 - 3)..<$0]) }
+        return sign
+            + ([groups.reversed().joined(separator: ",")] + parts.dropFirst().map(String.init)).joined(separator: ".")
+    }
+}
+
+extension String {
+    /// This text in at most `limit` grapheme clusters, ending in `…` where something was cut.
+    func excerpt(_ limit: Int) -> String {
+        guard let cut = index(startIndex, offsetBy: limit, limitedBy: endIndex), cut != endIndex else { return self }
+        var kept = self[..<index(before: cut)]
+        while kept.last?.isWhitespace == true { kept.removeLast() }
+        return kept + "…"
+    }
+}

@@ -1,0 +1,30 @@
+import PushProtocol
+
+/// What a template's variables are looked up in: the members of the event's data, and the event's own attributes under
+/// `event` (`event.id`, `event.source`, `event.type`, `event.subject`, `event.time`).
+struct Scope: Sendable {
+    /// The member that holds the attributes; data cannot have one of that name.
+    static let attributes = "event"
+
+    let root: JSONValue
+
+    init(event: DomainEvent) {
+        var members = event.data.object ?? [:]
+        members[Scope.attributes] = .object([
+            "id": .string(event.id), "source": .string(event.source), "type": .string(event.type),
+            "subject": event.subject.map(JSONValue.string) ?? .null,
+            "time": event.time.map { .string(RFC3339.string(from: $0)) } ?? .null,
+        ])
+        root = .object(members)
+    }
+
+    subscript(path: String) -> JSONValue? { root[path: path] }
+
+    /// The value at a path that must exist.
+    func value(at path: String) throws(RenderError.Problem) -> JSONValue {
+        guard let value = self[path] else { throw .missing(path: path) }
+        return value
+    }
+}
+
+extension RenderError.Problem: Error {}

@@ -1,0 +1,46 @@
+import Foundation
+
+/// The folder that holds the rule files, one an app.
+enum RuleDirectory {
+    /// The largest rule file that is read, in bytes.
+    static let maximumFileSize = 1024 * 1024
+
+    /// Reads every file of a folder, or reports every mistake in all of them. Hidden files are passed over.
+    static func load(_ directory: String) throws(RuleFileError) -> RuleBook {
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }
+                .sorted()
+        } catch {
+            throw refusal(directory, "the folder cannot be read")
+        }
+        guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
+        var problems: [RuleProblem] = []
+        var ruleSets: [RuleSet] = []
+        for name in names {
+            do {
+                ruleSets.append(try read(name, in: directory))
+            } catch {
+                problems += error.problems
+            }
+        }
+        guard problems.isEmpty else { throw RuleFileError(problems: problems) }
+        return RuleBook(ruleSets)
+    }
+
+    private static func read(_ name: String, in directory: String) throws(RuleFileError) -> RuleSet {
+        guard name.hasSuffix(".yaml") else {
+            throw refusal(name, "a rule file is named <app>.yaml; nothing else belongs here")
+        }
+        guard let data = FileManager.default.contents(atPath: "\(directory)/\(name)") else {
+            throw refusal(name, "the file cannot be read")
+        }
+        guard data.count <= maximumFileSize else { throw refusal(name, "the file is larger than 1 MiB") }
+        guard let text = String(validating: data, as: UTF8.self) else { throw refusal(name, "the file is not UTF-8") }
+        return try RuleFile.parse(text, file: name)
+    }
+
+    private static func refusal(_ file: String, _ problem: String) -> RuleFileError {
+        RuleFileError(problems: [RuleProblem(file: file, line: 1, key: "", problem: problem)])
+    }
+}

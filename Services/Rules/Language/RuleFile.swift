@@ -1,0 +1,84 @@
+import PushProtocol
+import Yams
+
+/// An app's rule file: `<app>.yaml`.
+enum RuleFile {
+    static let keys = ["app", "events", "rules"]
+
+    /// Reads a rule file, or reports every mistake in it.
+    ///
+    /// - Parameter file: the file's name without its folder; it says which app the rules are for, and so does the file.
+    static func parse(_ text: String, file: String) throws(RuleFileError) -> RuleSet {
+        let reader = RuleFileReader(file: file)
+        let ruleSet = reader.compose(text).flatMap { reader.ruleSet($0, text: text) }
+        guard let ruleSet, reader.problems.isEmpty else {
+            throw RuleFileError(problems: reader.problems.sorted { ($0.line, $0.key) < ($1.line, $1.key) })
+        }
+        return ruleSet
+    }
+}
+
+extension RuleFileReader {
+    fileprivate func compose(_ text: String) -> Field? {
+        do {
+            if let root = try Yams.compose(yaml: text) { return field(root, "", line: 1) }
+            report(line: 1, key: "", "the file is empty")
+        } catch let error as YamlError {
+            let (line, problem) = error.located
+            report(line: line, key: "", problem)
+        } catch {
+            report(line: 1, key: "", "not YAML: \(error)")
+        }
+        return nil
+    }
+
+    fileprivate func ruleSet(_ root: Field, text: String) -> RuleSet? {
+        guard let table = table(root, keys: RuleFile.keys, required: RuleFile.keys) else { return nil }
+        let app = table["app"].flatMap { appID($0) }
+        let catalog = table["events"].flatMap { events($0) } ?? [:]
+        let rules = table["rules"].flatMap { ruleList($0, catalog) }
+        // Examples are tried only on rules that are whole.
+        guard let app, let rules, problems.isEmpty else { return nil }
+        let ruleSet = RuleSet(
+            app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
+            rules: rules)
+        check(ruleSet, against: catalog)
+        return ruleSet
+    }
+
+    private func appID(_ field: Field) -> AppID? {
+        guard let name = text(field) else { return nil }
+        guard let app = AppID(rawValue: name) else {
+            report(field, "an app id is 1–63 characters of a–z, 0–9 and “-”, not starting with “-”")
+            return nil
+        }
+        guard file == "\(name).yaml" else {
+            report(field, "the rules of “\(name)” belong into a file named \(name).yaml")
+            return nil
+        }
+        return app
+    }
+
+    private func ruleList(_ field: Field, _ catalog: [String: EventShape]) -> [Rule]? {
+        members(field)?.compactMap { name, value in
+            guard TemplateTag.isPath(name), !name.contains(".") else {
+                report(value, "a rule's name is of letters, digits, “_” and “-”")
+                return nil
+            }
+            return rule(value, name: name, catalog: catalog)
+        }
+    }
+}
+
+extension YamlError {
+    fileprivate var located: (line: Int, problem: String) {
+        switch self {
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
+            .composer(let context, let problem, let mark, _):
+            (mark.line, "not YAML: \([context?.text, problem].compactMap(\.self).joined(separator: " "))")
+        case .duplicatedKeysInMapping(let names, let context):
+            (context.mark.line, "\(names.map { "“\($0)”" }.joined(separator: ", ")) stands here more than once")
+        default: (1, "not YAML: \(self)")
+        }
+    }
+}

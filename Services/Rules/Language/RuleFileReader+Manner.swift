@@ -1,0 +1,76 @@
+import PushProtocol
+
+extension RuleFileReader {
+    /// How a rule's notifications are delivered.
+    func manner(_ field: Field, _ shapes: [EventShape]) -> Rule.Manner? {
+        let keys = [
+            "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
+            "apns", "fcm",
+        ]
+        guard let table = table(field, keys: keys) else { return nil }
+        return Rule.Manner(
+            kind: table["as"].flatMap { choice($0) } ?? .alert,
+            lane: table["lane"].flatMap { choice($0) } ?? .interactive,
+            sound: table["sound"].flatMap { text($0) }, badge: table["badge"].flatMap { badge($0, shapes) },
+            category: table["category"].flatMap { text($0) }, thread: table["thread"].flatMap { template($0, shapes) },
+            interruptionLevel: table["interruption-level"].flatMap { choice($0) },
+            expiresAfter: table["expires-after"].flatMap { duration($0) },
+            collapseKey: table["collapse-key"].flatMap { template($0, shapes) },
+            apns: table["apns"].flatMap { apns($0) }, fcm: table["fcm"].flatMap { fcm($0) })
+    }
+
+    private func badge(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
+        guard let template = dataTemplate(field, shapes) else { return nil }
+        switch template {
+        case .value: return template
+        case .constant(let value) where value.badgeNumber != nil: return template
+        case .constant, .text, .array, .object:
+            report(field, "a badge is \(JSONValue.badgeExpectation), or one variable in quotes")
+            return nil
+        }
+    }
+
+    private func apns(_ field: Field) -> APNsOverride? {
+        guard let table = table(field, keys: ["headers", "payload"]) else { return nil }
+        var headers: [String: String]?
+        for (name, value) in table["headers"].flatMap(members) ?? [] {
+            guard name.hasPrefix("apns-"), name != "apns-id" else {
+                report(value, "only apns-* headers can be set here, and apns-id is derived")
+                continue
+            }
+            headers = headers ?? [:]
+            headers?[name] = scalar(value)?.shown
+        }
+        return APNsOverride(headers: headers, payload: table["payload"].flatMap { verbatim($0) })
+    }
+
+    private func fcm(_ field: Field) -> FCMOverride? {
+        table(field, keys: ["message"]).map { table in
+            FCMOverride(message: table["message"].flatMap { verbatim($0) })
+        }
+    }
+
+    /// An object that is laid over what a sender rendered, as it stands here.
+    private func verbatim(_ field: Field) -> JSONValue? {
+        guard let value = json(field) else { return nil }
+        guard case .object = value else {
+            report(field, "expected keys with values, not \(value.kind)")
+            return nil
+        }
+        if value.holdsBraces {
+            report(field, "what stands here is taken verbatim: {{variables}} belong under “say”")
+        }
+        return value
+    }
+}
+
+extension JSONValue {
+    fileprivate var holdsBraces: Bool {
+        switch self {
+        case .null, .bool, .int, .double: false
+        case .string(let text): text.contains("{{")
+        case .array(let elements): elements.contains { $0.holdsBraces }
+        case .object(let members): members.values.contains { $0.holdsBraces }
+        }
+    }
+}

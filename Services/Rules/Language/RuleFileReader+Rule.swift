@@ -1,0 +1,121 @@
+import PushProtocol
+
+extension RuleFileReader {
+    /// One rule, or `nil` when something without which it is none is wrong.
+    func rule(_ field: Field, name: String, catalog: [String: EventShape]) -> Rule? {
+        let found = problems.count
+        guard let table = table(field, keys: ["about", "when", "to", "say", "how"], required: ["when", "to"]) else {
+            return nil
+        }
+        _ = table["about"].map { text($0) }
+        let when = table["when"].flatMap { condition($0, catalog: catalog) }
+        let shapes = when?.events.compactMap { catalog[$0] } ?? []
+        let to = table["to"].flatMap { selectors($0, shapes) }
+        let say = table["say"].map { wording($0, shapes) } ?? Rule.Wording()
+        let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
+        guard let when, let to, let say, let how else { return nil }
+        let rule = Rule(name: name, when: when, to: to, say: say, how: how)
+        if problems.count == found { checkSense(rule, field) }
+        return rule
+    }
+
+    /// What is well-formed and yet cannot be meant.
+    private func checkSense(_ rule: Rule, _ field: Field) {
+        let speaks = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
+        switch rule.how.kind {
+        case .alert where rule.say.title == nil && rule.say.body == nil:
+            report(field, "an alert needs a title or a body under “say”; “as: silent” under “how” shows nothing")
+        case .silent where speaks:
+            report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
+        case .silent where rule.how.sound != nil || rule.how.interruptionLevel != nil:
+            report(field, "a silent push is not heard: it cannot have a sound or an interruption level")
+        case .alert, .silent: break
+        }
+    }
+}
+
+// MARK: - when
+
+extension RuleFileReader {
+    private func condition(_ field: Field, catalog: [String: EventShape]) -> Rule.Condition? {
+        guard let table = table(field, keys: ["event", "data", "source", "subject"], required: ["event"]),
+            let types = table["event"].flatMap(oneOrMore)
+        else { return nil }
+        let events = types.compactMap { eventType($0, catalog) }
+        let shapes = events.compactMap { catalog[$0] }
+        let data = table["data"].flatMap { field in checkedPattern(field, shapes) { $0 } }
+        var attributes = Pattern()
+        for name in ["source", "subject"] {
+            guard let value = table[name], let matchers = matchers(value) else { continue }
+            attributes.fields.append(Pattern.Field(name: name, test: .leaf(matchers)))
+        }
+        guard events.count == types.count else { return nil }
+        return Rule.Condition(events: events, data: data, attributes: attributes.fields.isEmpty ? nil : attributes)
+    }
+
+    private func eventType(_ field: Field, _ catalog: [String: EventShape]) -> String? {
+        guard let name = text(field) else { return nil }
+        if catalog[name] != nil { return name }
+        let hint =
+            Suggestion.nearest(to: name, in: catalog.keys).map { "did you mean “\($0)”?" }
+            ?? "describe it under “events”"
+        report(field, "the event “\(name)” is not known; \(hint)")
+        return nil
+    }
+
+    /// A pattern whose every field some example has, at the path that `place` makes of it.
+    private func checkedPattern(_ field: Field, _ shapes: [EventShape], place: (String) -> String) -> Pattern? {
+        guard let pattern = pattern(field) else { return nil }
+        for path in pattern.paths {
+            let key = "\(field.path).\(path)"
+            checkPath(place(path), shapes, line: line(of: key), key: key)
+        }
+        return pattern
+    }
+}
+
+// MARK: - to
+
+extension RuleFileReader {
+    private func selectors(_ field: Field, _ shapes: [EventShape]) -> [Rule.Selector]? {
+        guard let fields = oneOrMore(field) else { return nil }
+        let selectors = fields.compactMap { selector($0, shapes) }
+        return selectors.count == fields.count ? selectors : nil
+    }
+
+    private func selector(_ field: Field, _ shapes: [EventShape]) -> Rule.Selector? {
+        guard let table = table(field, keys: ["users", "id", "where", "badge", "except"], required: ["users"]),
+            let users = table["users"].flatMap({ path($0, shapes) })
+        else { return nil }
+        for key in ["where", "badge"] where table["id"] == nil {
+            if let value = table[key] {
+                report(value, "“id” must say which field of each object is the user")
+            }
+        }
+        return Rule.Selector(
+            users: users, id: table["id"].flatMap { path($0, shapes, below: users) },
+            matching: table["id"] == nil
+                ? nil : table["where"].flatMap { field in checkedPattern(field, shapes) { "\(users).\($0)" } },
+            badge: table["badge"].flatMap { path($0, shapes, below: users) },
+            except: table["except"].flatMap(oneOrMore)?.compactMap { path($0, shapes) } ?? [])
+    }
+
+    /// The path of a field of the event, written without braces.
+    private func path(_ field: Field, _ shapes: [EventShape], below parent: String? = nil) -> String? {
+        guard let path = text(field) else { return nil }
+        guard TemplateTag.isPath(path) else {
+            report(field, "“\(path)” is not a path; write members joined by dots, without braces")
+            return nil
+        }
+        checkPath(parent.map { "\($0).\(path)" } ?? path, shapes, line: field.line, key: field.path)
+        return path
+    }
+
+    /// Reports a path that no example has.
+    func checkPath(_ path: String, _ shapes: [EventShape], line: Int, key: String) {
+        guard !shapes.isEmpty, !shapes.contains(where: { $0.paths.contains(path) }) else { return }
+        let known = Set(shapes.flatMap(\.paths))
+        let hint = Suggestion.nearest(to: path, in: known).map { "; did you mean “\($0)”?" } ?? ""
+        report(line: line, key: key, "no example of the event has “\(path)”\(hint)")
+    }
+}

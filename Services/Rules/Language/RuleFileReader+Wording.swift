@@ -1,0 +1,75 @@
+import PushProtocol
+import Yams
+
+extension RuleFileReader {
+    /// What a rule says.
+    func wording(_ field: Field, _ shapes: [EventShape]) -> Rule.Wording? {
+        guard let table = table(field, keys: ["title", "subtitle", "body", "deep-link", "image", "data"]) else {
+            return nil
+        }
+        func template(_ key: String, limit: Int = .max) -> Template? {
+            table[key].flatMap { self.template($0, shapes, limit: limit) }
+        }
+        return Rule.Wording(
+            title: template("title", limit: Rule.maximumTitle),
+            subtitle: template("subtitle", limit: Rule.maximumTitle),
+            body: template("body", limit: Rule.maximumBody), deepLink: template("deep-link"),
+            image: template("image"), data: table["data"].flatMap { data($0, shapes) })
+    }
+
+    /// A text with variables.
+    func template(_ field: Field, _ shapes: [EventShape], limit: Int = .max) -> Template? {
+        guard !field.node.isBareTemplate else {
+            report(field, RuleFileReader.unquoted)
+            return nil
+        }
+        guard let text = text(field) else { return nil }
+        do {
+            let template = try Template(text)
+            if template.tags.isEmpty, text.count > limit {
+                report(field, "the text has \(text.count) characters; at most \(limit) are shown")
+            }
+            check(template.tags, shapes, field)
+            return template
+        } catch {
+            report(field, error.problem)
+            return nil
+        }
+    }
+
+    /// The members of `data`.
+    private func data(_ field: Field, _ shapes: [EventShape]) -> [DataTemplate.Member]? {
+        members(field)?.compactMap { name, value in
+            dataTemplate(value, shapes).map { DataTemplate.Member(name: name, value: $0) }
+        }
+    }
+
+    /// JSON with variables.
+    func dataTemplate(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
+        switch field.node {
+        case .sequence: return list(field).map { .array($0.compactMap { dataTemplate($0, shapes) }) }
+        case .mapping: return data(field, shapes).map(DataTemplate.object)
+        case .scalar, .alias:
+            guard let value = scalar(field) else { return nil }
+            guard case .string(let text) = value else { return .constant(value) }
+            do {
+                let template = try DataTemplate(string: text)
+                check(template.tags, shapes, field)
+                return template
+            } catch {
+                report(field, error.problem)
+                return nil
+            }
+        }
+    }
+
+    /// Reports variables that no example of the event has. Inside a section a name may belong to the section's own
+    /// object, so there only names that the event has at its top are followed.
+    private func check(_ tags: [TemplateTag], _ shapes: [EventShape], _ field: Field) {
+        for tag in tags where tag.kind != .close && tag.path != "." {
+            let top = String(tag.path.prefix { $0 != "." })
+            guard tag.depth == 0 || shapes.contains(where: { $0.paths.contains(top) }) else { continue }
+            checkPath(tag.path, shapes, line: field.line, key: field.path)
+        }
+    }
+}
