@@ -1,0 +1,52 @@
+internal import Synchronization
+
+/// One queue being consumed, through reconnects and through the queue's own deletion and return.
+package final class AMQPSubscription: Sendable {
+    /// Whether deliveries can come.
+    package enum State: Hashable, Sendable {
+        /// Not yet, or not any more; tries go on by themselves.
+        case waiting(since: ContinuousClock.Instant, lastError: AMQPError?)
+        case active
+        /// For good.
+        case cancelled
+    }
+
+    package let queue: String
+    package let prefetch: UInt16
+    /// Deliveries as they come, in bursts: whatever arrived since the last one was taken, at most the prefetch.
+    ///
+    /// For one task. Ends when the subscription is cancelled, or when that task is.
+    package let deliveries: AsyncStream<[AMQPDelivery]>
+
+    let id: UInt64
+    let buffer = DeliveryBuffer()
+    private let consumer: ConsumerInbox
+    private let current = Mutex(State.waiting(since: .now, lastError: nil))
+
+    init(id: UInt64, queue: String, prefetch: UInt16, consumer: ConsumerInbox) {
+        self.id = id
+        self.queue = queue
+        self.prefetch = prefetch
+        self.consumer = consumer
+        let buffer = buffer
+        deliveries = AsyncStream { await buffer.next() }
+    }
+
+    /// What the broker knows this consumer by: unique on its channel.
+    var consumerTag: String { "hg-\(id)" }
+
+    package internal(set) var state: State {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
+    }
+
+    /// Stops consuming. Returns when the broker sends no more.
+    ///
+    /// What was delivered and not taken from ``deliveries`` goes back to the queue; what was taken is still to be
+    /// acknowledged or requeued by whoever took it.
+    package func cancel() async {
+        await withCheckedContinuation { continuation in
+            consumer.cancel(id) { continuation.resume() }
+        }
+    }
+}

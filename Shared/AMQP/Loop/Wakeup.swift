@@ -1,0 +1,41 @@
+internal import CRabbitMQ
+internal import Glibc
+internal import Synchronization
+
+/// An eventfd that interrupts a thread's `poll`. Signalling is safe from any thread and coalesced: a burst of signals is
+/// one write.
+final class Wakeup: Sendable {
+    let descriptor: Int32
+    private let isSignalled = Atomic(false)
+
+    init() {
+        descriptor = shim_eventfd()
+        precondition(descriptor >= 0, "no file descriptor left for an eventfd")
+    }
+
+    deinit { close(descriptor) }
+
+    func signal() {
+        guard !isSignalled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    /// Called by the woken thread *before* it looks for what it was woken for, so that a signal in between is kept.
+    func clear() {
+        guard isSignalled.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+    }
+
+    /// Sleeps until signalled, until `other` can be read, or for `timeout`.
+    func wait(orReadable other: Int32 = -1, timeout: Duration) {
+        var descriptors = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: other, events: Int16(POLLIN), revents: 0),  // poll ignores a negative descriptor
+        ]
+        let (seconds, attoseconds) = timeout.components
+        let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        _ = poll(&descriptors, 2, Int32(clamping: max(0, milliseconds)))
+    }
+}

@@ -1,0 +1,72 @@
+/// Where the broker is, who we are there, and how patient the connection is.
+///
+/// One configuration serves any number of connections. Printing it shows no password.
+package struct AMQPConfiguration: Sendable {
+    /// One address of the broker. Tried in turn.
+    package struct Host: Hashable, Sendable {
+        package let name: String
+        package let port: Int
+    }
+
+    package let hosts: [Host]
+    package let virtualHost: String
+    package let user: String
+    let password: Secret
+    package let usesTLS: Bool
+    /// A PEM file of the authorities to trust; the system's when nil.
+    package let caFile: String?
+    /// What an operator sees in the broker's list of connections.
+    package let connectionName: String
+    /// What is proposed to the broker; the smaller of both sides' counts.
+    package let heartbeat: Duration
+    package var timeouts = Timeouts()
+    package var backoff = BackoffPolicy()
+
+    /// How long each step may take.
+    package struct Timeouts: Hashable, Sendable {
+        /// TCP (and TLS) for one address, then the login.
+        package var connect: Duration = .seconds(5)
+        package var handshake: Duration = .seconds(10)
+        /// One question to the broker. The connection is dropped when it passes.
+        package var call: Duration = .seconds(10)
+        /// What a graceful shutdown waits for confirms, or for deliveries in hand to be settled.
+        package var drain: Duration = .seconds(10)
+
+        package init() {}
+    }
+
+    /// - Parameter url: `amqp(s)://user:password@host[:port][,host2[:port]…]/vhost`, percent-encoded where needed.
+    ///   Without a path, and with an empty one, the virtual host is `/`. Ports default to 5672 and 5671.
+    package init(
+        url: String, connectionName: String, caFile: String? = nil, heartbeat: Duration = .seconds(20)
+    ) throws(AMQPError) {
+        let address = try AMQPAddress(parsing: url)
+        guard heartbeat >= .seconds(1), heartbeat <= .seconds(600) else {
+            throw AMQPError(.configuration, operation: "AMQP heartbeat", detail: "must be 1 to 600 seconds")
+        }
+        hosts = address.hosts
+        virtualHost = address.virtualHost
+        user = address.user
+        password = address.password
+        usesTLS = address.usesTLS
+        self.caFile = caFile
+        self.connectionName = connectionName
+        self.heartbeat = heartbeat
+    }
+}
+
+extension AMQPConfiguration: CustomStringConvertible {
+    package var description: String {
+        let list = hosts.map { "\($0.name):\($0.port)" }.joined(separator: ",")
+        return "\(usesTLS ? "amqps" : "amqp")://\(user)@\(list)/\(virtualHost == "/" ? "" : virtualHost)"
+    }
+}
+
+/// Text that neither prints nor shows in a reflection.
+struct Secret: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    let text: String
+
+    var description: String { "•••" }
+    var debugDescription: String { description }
+    var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,100 @@
+/// The properties of a message that Heliograph uses (AMQP 0-9-1 basic class, RabbitMQ's meaning).
+package struct AMQPProperties: Hashable, Sendable {
+    package var contentType: String?
+    package var contentEncoding: String?
+    package var messageID: String?
+    package var correlationID: String?
+    package var type: String?
+    package var appID: String?
+    /// Time to live in a queue: milliseconds, as text.
+    package var expiration: String?
+    /// The broker refuses a message whose user id is not the connection's user.
+    package var userID: String?
+    /// Delivery mode 2: written to disk. True unless said otherwise.
+    package var persistent: Bool
+    /// Seconds since 1970.
+    package var timestamp: Int64?
+    package var headers: [String: AMQPValue]
+
+    package init(
+        contentType: String? = nil, contentEncoding: String? = nil, messageID: String? = nil,
+        correlationID: String? = nil, type: String? = nil, appID: String? = nil, expiration: String? = nil,
+        userID: String? = nil, persistent: Bool = true, timestamp: Int64? = nil, headers: [String: AMQPValue] = [:]
+    ) {
+        self.contentType = contentType
+        self.contentEncoding = contentEncoding
+        self.messageID = messageID
+        self.correlationID = correlationID
+        self.type = type
+        self.appID = appID
+        self.expiration = expiration
+        self.userID = userID
+        self.persistent = persistent
+        self.timestamp = timestamp
+        self.headers = headers
+    }
+}
+
+/// A message to publish.
+package struct AMQPMessage: Hashable, Sendable {
+    /// Empty for the default exchange, which routes by queue name.
+    package var exchange: String
+    package var routingKey: String
+    package var properties: AMQPProperties
+    package var body: [UInt8]
+
+    package init(exchange: String, routingKey: String, properties: AMQPProperties = .init(), body: [UInt8]) {
+        self.exchange = exchange
+        self.routingKey = routingKey
+        self.properties = properties
+        self.body = body
+    }
+}
+
+/// What became of a published message.
+package enum AMQPConfirmation: Hashable, Sendable {
+    /// The broker has it safely: on a quorum queue, on the disks of a majority.
+    case confirmed
+    /// The broker could not take it (a full queue that rejects, an internal error). It may be published again later.
+    case nacked
+    /// The broker, or this room before sending, refused it: it is in no queue. `code` and `text` are AMQP's reply code
+    /// and text: 312 NO_ROUTE, 404 no such exchange, 403 no permission, 501 and 502 not encodable, …
+    case returned(code: Int, text: String)
+}
+
+/// Names one delivery for settling it, for as long as the channel that delivered it lives.
+package struct AMQPDeliveryTag: Hashable, Sendable {
+    /// Which connection, in order, delivered it. Broker tags start again with every channel.
+    package let generation: UInt64
+    package let value: UInt64
+
+    package init(generation: UInt64, value: UInt64) {
+        self.generation = generation
+        self.value = value
+    }
+}
+
+/// A message that was delivered.
+package struct AMQPDelivery: Hashable, Sendable {
+    package let queue: String
+    package let tag: AMQPDeliveryTag
+    /// Whether the broker may have delivered it before.
+    package let redelivered: Bool
+    package let exchange: String
+    package let routingKey: String
+    package let properties: AMQPProperties
+    package let body: [UInt8]
+
+    package init(
+        queue: String, tag: AMQPDeliveryTag, redelivered: Bool, exchange: String, routingKey: String,
+        properties: AMQPProperties, body: [UInt8]
+    ) {
+        self.queue = queue
+        self.tag = tag
+        self.redelivered = redelivered
+        self.exchange = exchange
+        self.routingKey = routingKey
+        self.properties = properties
+        self.body = body
+    }
+}

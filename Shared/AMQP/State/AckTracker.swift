@@ -1,0 +1,136 @@
+internal import DequeModule
+
+/// Which deliveries of one channel are in hand, and which settlements to send. Pure: time comes in as an argument.
+///
+/// Acknowledgements are sent as one `multiple` for the longest settled prefix, once it is long or old enough. When a
+/// slow delivery holds the prefix up, what is done behind it is acknowledged singly, so that one slow handler does not
+/// freeze the whole prefetch window (§2.11 of the messaging reference).
+struct AckTracker {
+    /// A frame to send.
+    enum Settlement: Hashable, Sendable {
+        case ack(UInt64, multiple: Bool)
+        case requeue(UInt64)
+    }
+
+    struct Policy: Hashable, Sendable {
+        /// A prefix this long is acknowledged at once,
+        var batch = 50
+        /// and a shorter one after this long.
+        var age: Duration = .milliseconds(20)
+        /// How long a delivery may hold up what is done behind it.
+        var stall: Duration = .milliseconds(500)
+    }
+
+    private enum Slot {
+        case pending
+        /// Done; the broker does not know yet.
+        case completed
+        case settled
+    }
+
+    private let policy: Policy
+    private var slots: Deque<Slot> = []
+    private var base: UInt64 = 1
+    private var completed = 0
+    private var requeues: [UInt64] = []
+    /// Since when something completed has been waiting to be told.
+    private var waitingSince: ContinuousClock.Instant?
+
+    init(_ policy: Policy = Policy()) { self.policy = policy }
+
+    /// Deliveries that are not settled by their taker.
+    private(set) var pending = 0
+
+    /// Notes a delivery. Tags count up by one on a channel; a gap belongs to no consumer of ours.
+    mutating func delivered(_ tag: UInt64) throws(AMQPError) {
+        let next = base + UInt64(slots.count)
+        guard tag >= next, tag - next < 1 << 16 else {
+            throw AMQPError(
+                .protocolViolation, operation: "receive a delivery", detail: "tag \(tag) came where \(next) was due")
+        }
+        for _ in next..<tag { slots.append(.settled) }
+        slots.append(.pending)
+        pending += 1
+    }
+
+    /// Marks a delivery as done. False when it is not in hand (settled twice, or never delivered).
+    mutating func acknowledge(_ tag: UInt64, now: ContinuousClock.Instant) -> Bool {
+        guard take(tag, as: .completed) else { return false }
+        completed += 1
+        if waitingSince == nil { waitingSince = now }
+        return true
+    }
+
+    /// Gives a delivery back to its queue. False when it is not in hand.
+    mutating func requeue(_ tag: UInt64) -> Bool {
+        guard take(tag, as: .settled) else { return false }
+        requeues.append(tag)
+        return true
+    }
+
+    private mutating func take(_ tag: UInt64, as slot: Slot) -> Bool {
+        guard tag >= base, tag - base < UInt64(slots.count) else { return false }
+        let index = Int(tag - base)
+        switch slots[index] {
+        case .completed, .settled: return false
+        case .pending:
+            slots[index] = slot
+            pending -= 1
+            return true
+        }
+    }
+
+    /// What to send now. With `all`, everything done is sent without waiting for company.
+    mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
+        var settlements = requeues.map { Settlement.requeue($0) }
+        requeues.removeAll(keepingCapacity: true)
+        guard let since = waitingSince else {
+            dropSettledPrefix()
+            return settlements
+        }
+        let age = now - since
+        if all || age >= policy.age || completed >= policy.batch { acknowledgePrefix(into: &settlements) }
+        if completed > 0, all || age >= policy.stall { acknowledgeSingly(into: &settlements) }
+        if completed == 0 { waitingSince = nil }
+        return settlements
+    }
+
+    /// When ``settlements(now:all:)`` next has something to say without anything new happening.
+    var deadline: ContinuousClock.Instant? {
+        guard let since = waitingSince else { return nil }
+        switch slots.first {
+        case .completed, .settled: return since + policy.age
+        case .pending, nil: return since + policy.stall
+        }
+    }
+
+    /// The last tag named must be one the broker still waits for, or it closes the channel with 406.
+    private mutating func acknowledgePrefix(into settlements: inout [Settlement]) {
+        var last: (tag: UInt64, covers: Int)?
+        while let slot = slots.first {
+            if case .pending = slot { break }
+            if case .completed = slot { last = (base, (last?.covers ?? 0) + 1) }
+            slots.removeFirst()
+            base += 1
+        }
+        guard let last else { return }
+        completed -= last.covers
+        settlements.append(.ack(last.tag, multiple: last.covers > 1))
+    }
+
+    private mutating func acknowledgeSingly(into settlements: inout [Settlement]) {
+        for index in slots.indices {
+            guard case .completed = slots[index] else { continue }
+            slots[index] = .settled
+            settlements.append(.ack(base + UInt64(index), multiple: false))
+        }
+        completed = 0
+    }
+
+    private mutating func dropSettledPrefix() {
+        while case .settled = slots.first {
+            slots.removeFirst()
+            base += 1
+        }
+    }
+}

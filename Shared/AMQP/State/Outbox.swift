@@ -1,0 +1,162 @@
+internal import DequeModule
+
+/// What is to be published, what is under way, and what may go next. Pure: time comes in as an argument.
+///
+/// - Order is kept, and everything unconfirmed goes first again on a new channel.
+/// - Returns carry no sequence number, so they are matched by message id, exchange and routing key. Two messages that a
+///   return could not tell apart are never under way together: the second waits.
+/// - The broker answers a publish it will not have (no such exchange, no permission, a property it rejects) by closing
+///   the channel, without saying which message it was. From then on the messages that were under way go one at a time,
+///   until the culprit stands alone and is reported; the others get through.
+/// - An exchange found missing is asked for before the next message to it, at most once in ``missingInterval``, so that
+///   messages to it do not cost everyone else the channel.
+struct Outbox {
+    /// What to do next.
+    enum Step {
+        case publish(Entry)
+        /// Ask whether this exchange exists now, and tell ``verified(_:exists:now:)``.
+        case verify(exchange: String)
+        /// Nothing, until something happens.
+        case wait
+    }
+
+    /// One message under way.
+    struct Entry {
+        let job: PublishJob
+        let index: Int
+        /// The caller's message id, or one made up so that a return can be matched.
+        let messageID: String
+
+        var message: AMQPMessage { job.messages[index] }
+        var key: ReturnKey {
+            ReturnKey(messageID: messageID, exchange: message.exchange, routingKey: message.routingKey)
+        }
+    }
+
+    /// All that a return says about which message it was.
+    struct ReturnKey: Hashable {
+        let messageID: String
+        let exchange: String
+        let routingKey: String
+    }
+
+    private struct Missing {
+        var text: String
+        var nextCheck: ContinuousClock.Instant
+    }
+
+    /// How long an exchange counts as missing without asking.
+    static let missingInterval: Duration = .seconds(1)
+
+    private let idPrefix: String
+    private var idCounter = 0
+    private var pending: Deque<Entry> = []
+    private var window: ConfirmWindow<Entry>
+    private var sequences: [ReturnKey: UInt64] = [:]
+    private var missing: [String: Missing] = [:]
+    /// How many messages from the front must go alone, because one of them closed the channel.
+    private var suspects = 0
+
+    init(limits: AMQPPublishWindow, idPrefix: String) {
+        window = ConfirmWindow(limits)
+        self.idPrefix = idPrefix
+        sequences.reserveCapacity(limits.messages)
+    }
+
+    var isEmpty: Bool { pending.isEmpty && window.count == 0 }
+    var unconfirmed: Int { window.count }
+    var unconfirmedBytes: Int { window.bytes }
+
+    mutating func add(_ job: PublishJob) {
+        for (index, message) in job.messages.enumerated() where !job.isSettled(index) {
+            let messageID = message.properties.messageID ?? makeID()
+            pending.append(Entry(job: job, index: index, messageID: messageID))
+        }
+    }
+
+    private mutating func makeID() -> String {
+        idCounter += 1
+        return "\(idPrefix)-\(idCounter)"
+    }
+
+    mutating func next(now: ContinuousClock.Instant) -> Step {
+        while let entry = pending.first {
+            let message = entry.message
+            if entry.job.isSettled(entry.index) {
+                pending.removeFirst()
+                if suspects > window.count { suspects -= 1 }
+                continue
+            }
+            if let gone = missing[message.exchange] {
+                guard now < gone.nextCheck else { return .verify(exchange: message.exchange) }
+                entry.job.settle(entry.index, .returned(code: 404, text: gone.text))
+                continue
+            }
+            let size = message.approximateSize
+            let mayGo = suspects > 0 ? window.count == 0 : window.hasRoom(for: size)
+            guard mayGo, sequences[entry.key] == nil else { return .wait }
+            pending.removeFirst()
+            sequences[entry.key] = window.append(entry, bytes: size)
+            return .publish(entry)
+        }
+        return .wait
+    }
+
+    /// The answer to ``Step/verify(exchange:)``.
+    mutating func verified(_ exchange: String, exists: Bool, now: ContinuousClock.Instant) {
+        if exists {
+            missing[exchange] = nil
+        } else {
+            missing[exchange]?.nextCheck = now + Self.missingInterval
+        }
+    }
+
+    /// A confirm or rejection from the broker.
+    mutating func settle(_ tag: UInt64, multiple: Bool, as confirmation: AMQPConfirmation) throws(AMQPError) {
+        var settled = 0
+        try window.settle(tag, multiple: multiple) { entry in
+            settled += 1
+            sequences[entry.key] = nil
+            entry.job.settle(entry.index, confirmation)
+        }
+        suspects = max(0, suspects - settled)
+    }
+
+    /// A return from the broker; the confirm for the same message follows. False when it matches nothing.
+    mutating func returned(_ returned: Frame.Return, messageID: String?) -> Bool {
+        let key = ReturnKey(
+            messageID: messageID ?? "", exchange: returned.exchange, routingKey: returned.routingKey)
+        guard let sequence = sequences[key], let entry = window[sequence] else { return false }
+        entry.job.settle(entry.index, .returned(code: returned.code, text: returned.text))
+        return true
+    }
+
+    /// The channel is gone; `close` says why, when the broker said so.
+    mutating func channelLost(_ close: Frame.Close?, now: ContinuousClock.Instant) {
+        var unconfirmed = window.reset()
+        sequences.removeAll(keepingCapacity: true)
+        if let close, close.cause == Frame.Close.publish, !unconfirmed.isEmpty {
+            if unconfirmed.count == 1 {
+                refuse(unconfirmed.removeFirst(), close, now: now)
+                suspects = max(0, suspects - 1)
+            } else {
+                suspects = unconfirmed.count
+            }
+        }
+        for entry in unconfirmed.reversed() { pending.prepend(entry) }
+    }
+
+    private mutating func refuse(_ entry: Entry, _ close: Frame.Close, now: ContinuousClock.Instant) {
+        entry.job.settle(entry.index, .returned(code: close.code, text: close.text))
+        if close.code == 404 {
+            missing[entry.message.exchange] = Missing(text: close.text, nextCheck: now + Self.missingInterval)
+        }
+    }
+
+    /// Ends every job that is not settled.
+    mutating func fail(_ error: AMQPError) {
+        for entry in window.reset() + pending { entry.job.fail(error) }
+        pending.removeAll()
+        sequences.removeAll()
+    }
+}
