@@ -15,13 +15,17 @@ extension PostgresPool {
     /// returns once all that are in use have come back.
     package func run() async throws {
         apply { $0.start() }
+        // A task of its own: iteration ends with its task's cancellation, and there is still something to close then.
+        let working = Task {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.sweepRegularly() }
+                for await item in self.work { group.addTask { await self.perform(item) } }
+                group.cancelAll()
+            }
+        }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
-                await withDiscardingTaskGroup { group in
-                    group.addTask { await self.sweepRegularly() }
-                    for await item in self.work { group.addTask { await self.perform(item) } }
-                    group.cancelAll()
-                }
+                await working.value
             } onGracefulShutdown: {
                 self.apply { $0.close() }
             }

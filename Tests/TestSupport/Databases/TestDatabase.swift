@@ -1,0 +1,74 @@
+internal import Foundation
+internal import Logging
+package import Postgres
+
+/// A database of a test's own on the server that `HELIOGRAPH_TEST_DATABASE_URL` names.
+package enum TestDatabase {
+    /// Thrown when the tests have been started without a server.
+    package struct NoServer: Error, CustomStringConvertible {
+        package let description =
+            "HELIOGRAPH_TEST_DATABASE_URL is not set; run the tests with deploy/local/test, which starts a server"
+    }
+
+    /// For `.enabled(if:)`: whether there is a server to test against.
+    package static var isAvailable: Bool { (try? serverURL) != nil }
+
+    /// The server's URL; its role may create databases.
+    package static var serverURL: String {
+        get throws {
+            guard let url = ProcessInfo.processInfo.environment["HELIOGRAPH_TEST_DATABASE_URL"] else {
+                throw NoServer()
+            }
+            return url
+        }
+    }
+
+    /// Creates a database, lends it, and drops it whoever is still connected.
+    package static func withDatabase<R: Sendable>(
+        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(5), statementTimeout: Duration = .seconds(5),
+        _ body: (PostgresConfiguration) async throws -> R
+    ) async throws -> R {
+        let configuration = try PostgresConfiguration(
+            url: serverURL, poolSize: poolSize, checkoutTimeout: checkoutTimeout, statementTimeout: statementTimeout,
+            applicationName: "tests")
+        let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
+        var server = configuration
+        // Creating and dropping wait for the disk.
+        (server.poolSize, server.statementTimeout) = (1, .seconds(30))
+        return try await withPool(server) { server in
+            try await server.execute("CREATE DATABASE \(identifier: name)")
+            let result: Result<R, any Error>
+            do { result = .success(try await body(configuration.with(database: name))) } catch {
+                result = .failure(error)
+            }
+            // In a task of its own: what was cancelled cleans up too.
+            try await Task { _ = try await server.execute("DROP DATABASE \(identifier: name) WITH (FORCE)") }.value
+            return try result.get()
+        }
+    }
+
+    /// Runs a pool for as long as `body` takes.
+    package static func withPool<R: Sendable>(
+        _ configuration: PostgresConfiguration, _ body: (PostgresPool) async throws -> R
+    ) async throws -> R {
+        let pool = PostgresPool(configuration: configuration, logger: Logger(label: "tests.postgres"))
+        let running = Task { try await pool.run() }
+        let result: Result<R, any Error>
+        do { result = .success(try await body(pool)) } catch { result = .failure(error) }
+        running.cancel()
+        try await running.value
+        return try result.get()
+    }
+
+    /// A database of its own, with a pool on it.
+    package static func withPool<R: Sendable>(
+        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(5), statementTimeout: Duration = .seconds(5),
+        _ body: (PostgresPool) async throws -> R
+    ) async throws -> R {
+        try await withDatabase(
+            poolSize: poolSize, checkoutTimeout: checkoutTimeout, statementTimeout: statementTimeout
+        ) { configuration in
+            try await withPool(configuration, body)
+        }
+    }
+}
