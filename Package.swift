@@ -25,6 +25,9 @@ let hummingbirdTesting = Target.Dependency.product(name: "HummingbirdTesting", p
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -75,7 +78,9 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
@@ -149,8 +154,8 @@ let package = Package(
         service(
             "ProviderSimulator",
             [
-                "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, jwtKit, crypto, logging, lifecycle,
-                configuration, nioCore,
+                "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras, x509, asn1,
+                logging, lifecycle, nioCore,
             ]),
 
         .target(
@@ -205,8 +210,8 @@ let package = Package(
         tests(
             "ProviderSimulator",
             [
-                "ProviderSimulator", "HTTP2", "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes,
-                jwtKit, crypto, logging, nioCore, nioSSL,
+                "ProviderSimulator", "ServiceKit", "HTTP2", "PushProtocol", "TestSupport", hummingbird,
+                hummingbirdTesting, httpTypes, jwtKit, crypto, cryptoExtras, logging, lifecycle, nioCore, nioPosix,
             ]),
         tests("Deploy", [yams, "ServiceKit"]),
     ]

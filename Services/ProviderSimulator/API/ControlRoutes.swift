@@ -1,0 +1,138 @@
+import HTTPTypes
+import Hummingbird
+import PushProtocol
+import ServiceKit
+
+/// The control port: what tests script and ask, and what people look at.
+struct ControlRoutes: Sendable {
+    let simulator: Simulator
+    let readiness: Readiness
+
+    /// In bytes: a script for some ten thousand tokens.
+    private static let maximumBodySize = 4 << 20
+
+    var router: Router<BasicRequestContext> {
+        let router = Router()
+        router.addMiddleware { ControlErrors() }
+        for party in Party.allCases {
+            router.get("\(party.rawValue)/requests") { request, _ in try requests(of: party, request) }
+        }
+        router.delete("requests") { _, _ in
+            simulator.log.removeAll()
+            return Response(status: .noContent)
+        }
+        router.post("outcomes") { request, _ in
+            let scripts = try OutcomeScript.read(try await Self.body(of: request))
+            simulator.play(scripts)
+            return Response.json(JSONWriter.object { $0.member("outcomes", scripts.count) })
+        }
+        router.delete("outcomes") { _, _ in
+            simulator.world.outcomes.removeAll()
+            return Response(status: .noContent)
+        }
+        addTokenRoutes(to: router)
+        addPhoneRoutes(to: router)
+        addHealthRoutes(to: router)
+        return router
+    }
+
+    private func addTokenRoutes(to router: Router<BasicRequestContext>) {
+        router.post("tokens") { request, _ in
+            let count = try simulator.world.registrations.register(try await Self.body(of: request))
+            return Response.json(JSONWriter.object { $0.member("tokens", count) })
+        }
+        router.delete("tokens") { _, _ in
+            simulator.world.registrations.removeAll()
+            return Response(status: .noContent)
+        }
+        router.delete("access-tokens") { _, _ in
+            simulator.world.accessTokens.revokeAll()
+            return Response(status: .noContent)
+        }
+    }
+
+    private func addPhoneRoutes(to router: Router<BasicRequestContext>) {
+        router.get("devices") { _, _ in
+            let phones = simulator.log.phones
+            return Response.json(
+                JSONWriter.object { writer in
+                    writer.name("devices")
+                    writer.array(phones) { $1.write(to: &$0) }
+                })
+        }
+        for path: RouterPath in ["", "phones"] {
+            router.get(path) { _, _ in
+                Response(
+                    status: .ok, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
+                    body: ResponseBody(byteBuffer: ByteBuffer(string: PhonesPage(simulator.log).html)))
+            }
+        }
+    }
+
+    private func addHealthRoutes(to router: Router<BasicRequestContext>) {
+        router.get("health/live") { _, _ in Response.json(JSONWriter.object { $0.value("live", true) }) }
+        router.get("health/ready") { _, _ in
+            let isReady = readiness.report.isReady
+            return Response.json(
+                JSONWriter.object { $0.value("ready", .bool(isReady)) },
+                status: isReady ? .ok : .serviceUnavailable)
+        }
+    }
+
+    private func requests(of party: Party, _ request: Request) throws -> Response {
+        let query = try RequestQuery(request.uri.queryParameters)
+        // An APNs token is logged in lower case.
+        let token = party == .apns ? query.token?.lowercased() : query.token
+        if query.countsOnly { return Response.json(counts(of: party, token: token)) }
+        let found = simulator.log.requests(of: party, token: token, since: query.since, limit: query.limit)
+        return Response.json(
+            JSONWriter.object { writer in
+                writer.name("requests")
+                writer.array(found) { $1.write(to: &$0) }
+                writer.member("last", found.last?.sequence ?? query.since)
+            })
+    }
+
+    private func counts(of party: Party, token: String?) -> [UInt8] {
+        JSONWriter.object { writer in
+            if let token {
+                let phone = simulator.log.phone(Phone.ID(party: party, token: token))
+                writer.member("count", (phone?.delivered ?? 0) + (phone?.refused ?? 0))
+                writer.member("delivered", phone?.delivered ?? 0)
+            } else {
+                simulator.log.totals(of: party).write(to: &writer)
+            }
+        }
+    }
+
+    private static func body(of request: Request) async throws -> JSONValue {
+        let buffer = try await request.body.collect(upTo: maximumBodySize)
+        do {
+            return try JSONReader.value(of: buffer.readableBytesView)
+        } catch {
+            throw ControlProblem("the body is not JSON at byte \(error.offset): \(error.problem)")
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func value(_ name: String, _ value: JSONValue) {
+        self.name(name)
+        self.value(value)
+    }
+}
+
+extension Totals {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.member("count", requests)
+        writer.member("delivered", delivered)
+        writer.name("statuses")
+        writer.object { writer in
+            for (status, count) in statuses.sorted(by: { $0.key < $1.key }) { writer.member("\(status)", count) }
+        }
+        writer.name("reasons")
+        writer.object { writer in
+            for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) { writer.member(reason, count) }
+        }
+    }
+}

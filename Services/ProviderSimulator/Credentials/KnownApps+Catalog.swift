@@ -1,0 +1,58 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import PushProtocol
+import ServiceKit
+
+extension KnownApps {
+    /// The public halves of every credential that the catalog names.
+    init(_ catalog: AppCatalog) throws(ConfigurationError) {
+        self.init()
+        for app in catalog.apps {
+            if let apns = app.apns { try add(APNsKey(apns), of: app.id) }
+            if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
+        }
+    }
+
+    private mutating func add(_ key: APNsKey, of app: AppID) throws(ConfigurationError) {
+        do throws(Conflict) {
+            try add(key)
+        } catch {
+            throw ConfigurationError("HELIOGRAPH_APPS: \(app): \(error)")
+        }
+    }
+}
+
+extension APNsKey {
+    fileprivate init(_ app: APNsAppConfiguration) throws(ConfigurationError) {
+        guard let pem = try? String(contentsOfFile: app.keyFile, encoding: .utf8),
+            let key = try? P256.Signing.PrivateKey(pemRepresentation: pem)
+        else { throw ConfigurationError("\(app.keyFile): is not a P-256 private key in PEM (.p8)") }
+        self.init(
+            keyID: app.keyID, teamID: app.teamID, publicKey: key.publicKey, topics: [app.topic],
+            environments: app.environments)
+    }
+}
+
+extension ServiceAccount {
+    /// Reads the JSON key file that Google's console hands out.
+    fileprivate init(file: String) throws(ConfigurationError) {
+        guard let data = try? Data(contentsOf: URL(filePath: file)), let account = try? JSONReader.value(of: data)
+        else {
+            throw ConfigurationError("\(file): is not a service account's JSON key")
+        }
+        func member(_ name: String) throws(ConfigurationError) -> String {
+            guard let text = account[name]?.string else {
+                throw ConfigurationError("\(file): \(name) is missing or not a string")
+            }
+            return text
+        }
+        let pem = try member("private_key")
+        guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem) else {
+            throw ConfigurationError("\(file): private_key is not an RSA private key of at least 2048 bits in PEM")
+        }
+        self.init(
+            email: try member("client_email"), keyID: try member("private_key_id"), project: try member("project_id"),
+            publicKey: key.publicKey)
+    }
+}

@@ -1,0 +1,47 @@
+import PushProtocol
+
+extension Registrations {
+    /// Takes one posted registration or a list of them: all, or none when one is wrong.
+    ///
+    /// - Returns: how many.
+    func register(_ value: JSONValue) throws(ControlProblem) -> Int {
+        guard case .array(let elements) = value else {
+            try Self.read(value, at: "")(self)
+            return 1
+        }
+        var actions: [(Registrations) -> Void] = []
+        for (index, element) in elements.enumerated() {
+            actions.append(try Self.read(element, at: "[\(index)]."))
+        }
+        for action in actions { action(self) }
+        return actions.count
+    }
+
+    private static func read(_ value: JSONValue, at path: String) throws(ControlProblem) -> (Registrations) -> Void {
+        let members = try MemberReader(
+            value, at: path, known: ["provider", "token", "environment", "topic", "project"])
+        guard let provider = try members.choice("provider", of: Provider.self) else {
+            throw members.problem("provider", "is missing; it is apns or fcm")
+        }
+        guard let token = try members.text("token"), let token = DeviceToken(token, for: provider)?.secret else {
+            throw members.problem("token", "is not a token of \(provider.rawValue)")
+        }
+        switch provider {
+        case .apns:
+            if members.has("project") { throw members.problem("project", "has no meaning for apns") }
+            let environment = try members.text("environment")
+            let known = environment.flatMap(ProviderEnvironment.init(clientName:))
+            if environment != nil, known == nil {
+                throw members.problem("environment", "is none of production, development, sandbox")
+            }
+            let registration = APNs(environment: known, topic: try members.text("topic"))
+            return { $0.register(token, registration) }
+        case .fcm:
+            for name in ["environment", "topic"] where members.has(name) {
+                throw members.problem(name, "has no meaning for fcm")
+            }
+            guard let project = try members.text("project") else { throw members.problem("project", "is missing") }
+            return { $0.register(token, FCM(project: project)) }
+        }
+    }
+}

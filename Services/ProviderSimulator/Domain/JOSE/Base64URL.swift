@@ -1,0 +1,25 @@
+import FoundationEssentials
+
+/// Base64 with the URL alphabet and no padding (RFC 7515 §2).
+enum Base64URL {
+    /// `nil` for text with padding, white space or any other foreign character.
+    static func bytes(of text: some StringProtocol) -> [UInt8]? {
+        var standard = ""
+        standard.reserveCapacity(text.utf8.count + 3)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "-": standard.append("+")
+            case "_": standard.append("/")
+            case "+", "/", "=": return nil
+            default: standard.unicodeScalars.append(scalar)
+            }
+        }
+        standard += String(repeating: "=", count: (4 - standard.utf8.count % 4) % 4)
+        return Data(base64Encoded: standard).map { Array($0) }
+    }
+
+    static func text(of bytes: some Sequence<UInt8>) -> String {
+        Data(bytes).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import PushProtocol
+
+/// Google's token endpoint: an assertion in, an opaque access token out.
+struct TokenEndpoint: Sendable {
+    static let path = "/token"
+    static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+    private let world: World
+
+    init(in world: World) { self.world = world }
+
+    func answer(_ request: ProviderRequest) -> Verdict {
+        let now = request.receivedAt
+        do throws(ServiceAccountAssertion.Refusal) {
+            let assertion = try Self.assertion(of: request)
+            let account = try ServiceAccountAssertion.verify(assertion, apps: world.apps, at: now)
+            let outcome =
+                world.outcomes.take(.oauth, token: nil, app: account.project)
+                ?? ScriptedOutcome(.answer(ScriptedAnswer(200)))
+            return play(outcome, for: account, at: now)
+        } catch {
+            let reply = Self.refusal(error.error, error.description, status: 400)
+            return Verdict(
+                acts: [.respond(reply, bodyAfter: .zero)], reason: error.error, detail: error.description)
+        }
+    }
+
+    private static func assertion(of request: ProviderRequest) throws(ServiceAccountAssertion.Refusal) -> String {
+        guard request.method == "POST" else { throw .init("the method is not POST", error: "invalid_request") }
+        let form = FormFields(request.body)
+        guard form["grant_type"] == grantType else {
+            throw .init("grant_type is not \(grantType)", error: "unsupported_grant_type")
+        }
+        guard let assertion = form["assertion"], !assertion.isEmpty else {
+            throw .init("the assertion is missing", error: "invalid_request")
+        }
+        return assertion
+    }
+
+    private func play(_ outcome: ScriptedOutcome, for account: ServiceAccount, at now: Timestamp) -> Verdict {
+        var verdict = Verdict(acts: [], app: account.project)
+        verdict.acts = outcome.acts { answer in
+            guard answer.status == 200 else { return Self.scripted(answer) }
+            let expiresIn = answer.expiresIn ?? .int(world.accessTokenLifetime)
+            let lifetime = expiresIn.int ?? expiresIn.string.flatMap { Int64($0) } ?? world.accessTokenLifetime
+            let token = world.accessTokens.issue(project: account.project, lifetime: lifetime, at: now)
+            return Reply(
+                status: 200, headers: [Self.json],
+                body: JSONWriter.object { writer in
+                    writer.member("access_token", token)
+                    writer.name("expires_in")
+                    writer.value(expiresIn)
+                    writer.member("token_type", "Bearer")
+                })
+        }
+        if case .answer(let answer) = outcome.conduct, answer.status != 200 {
+            verdict.reason = answer.reason ?? Self.usualError(of: answer.status)
+        }
+        return verdict
+    }
+
+    private static let json = Header("content-type", "application/json; charset=utf-8")
+
+    private static func usualError(of status: Int) -> String {
+        switch status {
+        case 500...: "internal_failure"
+        case 429: "temporarily_unavailable"
+        default: "invalid_grant"
+        }
+    }
+
+    private static func scripted(_ answer: ScriptedAnswer) -> Reply {
+        var reply = refusal(
+            answer.reason ?? usualError(of: answer.status), "scripted by the simulator", status: answer.status)
+        if let body = answer.body { reply.body = body }
+        if let type = answer.contentType { reply.headers = [Header("content-type", type)] }
+        if let retryAfter = answer.retryAfter { reply.headers.append(Header("retry-after", retryAfter)) }
+        return reply
+    }
+
+    private static func refusal(_ error: String, _ description: String, status: Int) -> Reply {
+        Reply(
+            status: status, headers: [json],
+            body: JSONWriter.object { writer in
+                writer.member("error", error)
+                writer.member("error_description", description)
+            })
+    }
+}
+
+/// The fields of an `application/x-www-form-urlencoded` body; of a repeated one the first counts.
+struct FormFields: Sendable {
+    private var fields: [String: String] = [:]
+
+    init(_ body: [UInt8]) {
+        for pair in String(decoding: body, as: UTF8.self).split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decoded(parts[0]), fields[name] == nil else { continue }
+            fields[name] = parts.count == 2 ? Self.decoded(parts[1]) : ""
+        }
+    }
+
+    subscript(name: String) -> String? { fields[name] }
+
+    private static func decoded(_ text: Substring) -> String? {
+        text.replacing("+", with: " ").removingPercentEncoding
+    }
+}

@@ -1,0 +1,15 @@
+/// What the providers share: who exists, what was scripted, and how the wire behaves.
+struct World: Sendable {
+    var apps: KnownApps
+    let registrations = Registrations()
+    let outcomes = OutcomeBook()
+    let accessTokens = AccessTokens()
+    /// Concurrent streams on an APNs connection once a provider token has proved itself.
+    var apnsStreams = 1000
+    /// Whether APNs device tokens that begin with `51` play the scenario they spell (push-protocols D.4).
+    var readsTokenPrefixes = false
+    /// How long access tokens are good for, in seconds.
+    var accessTokenLifetime: Int64 = 3599
+
+    init(apps: KnownApps) { self.apps = apps }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import HTTP2
+import Logging
+import NIOCore
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// One provider's port: TLS and HTTP/2 in front of the simulator, from the start of the process to its shutdown.
+struct ProviderListener: Service {
+    /// What answers on the port.
+    enum Role: Sendable {
+        case apns(ProviderEnvironment)
+        case google
+    }
+
+    let role: Role
+    let simulator: Simulator
+    let host: String
+    /// 0 takes any free port.
+    let port: Int
+    /// Named when the port is taken.
+    let portKey: ConfigurationKey
+    let tls: HTTP2ServerTLS
+    let eventLoopGroup: any EventLoopGroup
+    let logger: Logger
+    let readiness: Readiness.Condition
+
+    /// FCM allows 100 streams a connection (push-protocols B.4).
+    private static let googleStreams = 100
+
+    func run() async throws {
+        let server = try await start()
+        logger.info("Listening", metadata: ["role": "\(role.name)", "address": "\(host):\(server.port)"])
+        readiness.set(.holds)
+        // Cancellation is an order to stop as well.
+        try? await gracefulShutdown()
+        readiness.set(.waiting("shut down"))
+        await server.shutdown()
+    }
+
+    /// The listening server, for the caller to shut down.
+    func start() async throws -> HTTP2Server {
+        do {
+            return try await HTTP2Server.start(
+                host: host, port: port, tls: tls, settings: settings, eventLoopGroup: eventLoopGroup, logger: logger,
+                events: { [role, simulator] event in
+                    guard case .apns(let environment) = role, case .connectionClosed(let connection) = event else {
+                        return
+                    }
+                    simulator.apnsConnectionClosed(connection.id, in: environment)
+                },
+                handler: { [role, simulator] request in
+                    let request = ProviderRequest(request, at: .now)
+                    return switch role {
+                    case .apns(let environment): simulator.answerAPNs(request, in: environment).steps
+                    case .google: simulator.answerGoogle(request).steps
+                    }
+                })
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw ConfigurationError(
+                "\(portKey.name): \(host):\(port) is in use by another process; choose another port")
+        }
+    }
+
+    /// An APNs connection starts with a single stream (A.3); the provider raises it.
+    private var settings: HTTP2ServerSettings {
+        switch role {
+        case .apns: HTTP2ServerSettings(maximumConcurrentStreams: 1)
+        case .google: HTTP2ServerSettings(maximumConcurrentStreams: Self.googleStreams)
+        }
+    }
+}
+
+extension ProviderListener.Role {
+    var name: String {
+        switch self {
+        case .apns(.production): "apns"
+        case .apns(.development): "apns-sandbox"
+        case .google: "fcm"
+        }
+    }
+}
