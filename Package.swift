@@ -162,6 +162,9 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["AMQP", "Postgres", "Messaging", "PushProtocol", logging, lifecycle],
             path: "Tests/TestSupport", swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
+            swiftSettings: swiftSettings),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging]),
@@ -173,8 +176,8 @@ let package = Package(
         tests(
             "ServiceKit",
             [
-                "ServiceKit", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging, metrics, coreMetrics,
-                configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
+                "ServiceKit", "SampleService", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging, metrics,
+                coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
             "TokenRegistry",

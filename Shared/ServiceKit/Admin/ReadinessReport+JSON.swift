@@ -7,7 +7,8 @@ extension Readiness.Report {
         let lines = conditions.map { line -> JSONValue in
             switch line.state {
             case .holds: ["name": .string(line.name), "holds": true]
-            case .waiting(let reason): ["name": .string(line.name), "holds": false, "reason": .string(reason)]
+            case .waiting(let reason):
+                ["name": .string(line.name), "holds": false, "reason": .string(Redaction.redacted(reason))]
             }
         }
         let body: JSONValue = [

@@ -29,8 +29,10 @@ package struct AppCatalog: Hashable, Sendable {
 
     package init(_ apps: [AppConfiguration]) { self.apps = apps.sorted { $0.id < $1.id } }
 
+    /// In order.
     package var ids: [AppID] { apps.map(\.id) }
 
+    /// The app of that id, if it is configured.
     package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
 
     /// Reads and checks the file.

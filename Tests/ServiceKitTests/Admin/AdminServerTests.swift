@@ -1,0 +1,74 @@
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import Metrics
+import PushProtocol
+import Testing
+
+@testable import ServiceKit
+
+@Suite struct AdminServerTests {
+    private let registry = PrometheusRegistry()
+    private let readiness = Readiness()
+
+    private var admin: AdminServer {
+        AdminServer(
+            host: "127.0.0.1", port: 0,
+            exposition: Exposition(
+                service: "sample", registry: registry, logs: LogSink(descriptor: -1), readiness: readiness),
+            readiness: readiness, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    private func get(_ path: String) async throws -> (status: Int, type: String?, body: String) {
+        try await admin.application.test(.router) { client in
+            try await client.execute(uri: path, method: .get) { response in
+                (response.status.code, response.headers[.contentType], String(buffer: response.body))
+            }
+        }
+    }
+
+    @Test func `ready names each condition and its reason, and is 503 until all hold`() async throws {
+        let database = readiness.condition("database", waiting: "connection refused")
+        readiness.register("broker") { .holds }
+        let before = try await get("/health/ready")
+        #expect(before.status == 503)
+        #expect(
+            before.body == #"{"conditions":[{"holds":false,"name":"database","reason":"connection refused"},"#
+                + #"{"holds":true,"name":"broker"}],"draining":false,"ready":false}"#)
+        database.set(.holds)
+        let after = try await get("/health/ready")
+        #expect(after.status == 200)
+        #expect(after.type == "application/json")
+    }
+
+    @Test func `ready is 503 while draining, and live stays 200`() async throws {
+        #expect(try await get("/health/ready").status == 200)
+        readiness.drain()
+        let ready = try await get("/health/ready")
+        #expect(ready.status == 503)
+        #expect(ready.body.contains(#""draining":true"#))
+        #expect(try await get("/health/live").status == 200)
+    }
+
+    @Test func `live does not ask the conditions`() async throws {
+        readiness.register("broker") { .waiting("away") }
+        #expect(try await get("/health/live").status == 200)
+    }
+
+    @Test func `metrics are the text format with the process and the build in it`() async throws {
+        Counter(label: "hits", factory: registry).increment()
+        let answer = try await get("/metrics")
+        #expect(answer.status == 200)
+        #expect(answer.type == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(answer.body.contains("\nheliograph_hits_total 1\n"))
+        #expect(answer.body.contains("heliograph_build_info{service=\"sample\",version=\"\(Build.version)\"} 1\n"))
+        #expect(answer.body.contains("\nprocess_resident_memory_bytes "))
+        #expect(answer.body.hasSuffix("\n"))
+        let names = answer.body.split(separator: "\n").filter { $0.hasPrefix("# TYPE") }
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test func `anything else is 404`() async throws {
+        #expect(try await get("/").status == 404)
+    }
+}

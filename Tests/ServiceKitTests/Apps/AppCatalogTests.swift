@@ -1,0 +1,145 @@
+import PushProtocol
+import ServiceKit
+import Testing
+
+@Suite struct AppCatalogTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write("portal.p8", "key")
+        try folder.write("portal.json", "{}")
+        try folder.write("portal.pem", "key")
+    }
+
+    private func problems(_ yaml: String) throws -> [String] {
+        let path = try folder.write("apps.yaml", yaml)
+        do {
+            _ = try AppCatalog.load(path: path)
+            return []
+        } catch {
+            return error.problems.map { $0.replacing(folder.path + "/", with: "") }
+        }
+    }
+
+    @Test func `reads an app with everything`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              family-portal:
+                apns:
+                  topic: com.example.family
+                  key-id: ABCDE12345
+                  team-id: FGHIJ67890
+                  key-file: portal.p8
+                  environments: [production]
+                fcm:
+                  service-account-file: portal.json
+                bearer:
+                  - algorithm: ES256
+                    key-file: portal.pem
+                    issuer: https://portal.example
+                    audience: push
+                    user-claim: uid
+                    leeway: 5s
+              bare:
+            """)
+        let catalog = try AppCatalog.load(path: path)
+        #expect(catalog.ids.map(\.rawValue) == ["bare", "family-portal"])
+        let id = try #require(AppID(rawValue: "family-portal"))
+        let portal = try #require(catalog[id])
+        #expect(
+            portal.apns
+                == APNsAppConfiguration(
+                    topic: "com.example.family", keyID: "ABCDE12345", teamID: "FGHIJ67890",
+                    keyFile: "\(folder.path)/portal.p8", environments: [.production]))
+        #expect(portal.fcm == FCMAppConfiguration(serviceAccountFile: "\(folder.path)/portal.json"))
+        #expect(
+            portal.bearer == [
+                BearerVerification(
+                    algorithm: .es256, keyFile: "\(folder.path)/portal.pem", issuer: "https://portal.example",
+                    audience: "push", userClaim: "uid", leeway: .seconds(5))
+            ])
+    }
+
+    @Test func `an app without credentials is legal, and defaults are what the reference says`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            "apps:\n  bare:\n  other:\n    bearer:\n      - algorithm: HS256\n        key-file: portal.pem\n")
+        let catalog = try AppCatalog.load(path: path)
+        #expect(catalog.apps[0] == AppConfiguration(id: try #require(AppID(rawValue: "bare"))))
+        #expect(catalog.apps[1].bearer[0].userClaim == "sub")
+        #expect(catalog.apps[1].bearer[0].leeway == .seconds(30))
+    }
+
+    @Test func `an unknown key is refused with its line and what was probably meant`() throws {
+        #expect(
+            try problems(
+                """
+                apps:
+                  family-portal:
+                    apns:
+                      topc: com.example.family
+                      key-id: ABCDE12345
+                      team-id: FGHIJ67890
+                      key-file: portal.p8
+                """) == [
+                    "apps.yaml:4: apps.family-portal.apns.topc: unknown key; did you mean “topic”?",
+                    "apps.yaml:3: apps.family-portal.apns: “topic” is missing",
+                ])
+    }
+
+    @Test func `several problems are told at once`() throws {
+        #expect(
+            try problems(
+                """
+                apps:
+                  Family:
+                  portal:
+                    apns:
+                      topic: [a]
+                      key-id: short
+                      team-id: FGHIJ67890
+                      key-file: missing.p8
+                      environments: [production, moon]
+                    bearer:
+                      algorithm: ES256
+                  third:
+                    bearer:
+                      - algorithm: none
+                        key-file: portal.pem
+                        leeway: 30
+                version: 1
+                """) == [
+                    "apps.yaml:17: version: unknown key; known here: apps",
+                    "apps.yaml:2: apps.Family: is not an app id: 1–63 characters of a–z, 0–9 and -, not starting with -",
+                    "apps.yaml:5: apps.portal.apns.topic: expected a text",
+                    "apps.yaml:6: apps.portal.apns.key-id: “short” is not a 10-character id of A–Z and 0–9",
+                    "apps.yaml:8: apps.portal.apns.key-file: missing.p8 is not a file that exists and can be read",
+                    "apps.yaml:9: apps.portal.apns.environments[1]: “moon” is not one of production, development",
+                    "apps.yaml:10: apps.portal.bearer: expected a list",
+                    "apps.yaml:14: apps.third.bearer[0].algorithm: “none” is not one of ES256, RS256, HS256",
+                    "apps.yaml:16: apps.third.bearer[0].leeway: “30” is not a duration from 0s to 10m, such as 250ms, 5s, 2m or 1h",
+                ])
+    }
+
+    @Test func `a repeated app is refused`() throws {
+        let found = try problems("apps:\n  a:\n  b:\n  a:\n")
+        #expect(found.count == 1)
+        #expect(found.first?.contains("a: stands here more than once") == true, "\(found)")
+    }
+
+    @Test(arguments: ["", "apps: [", "apps: *nowhere", "- a\n- b\n", "apps: 3\n"])
+    func `what is no catalog is refused with a line`(yaml: String) throws {
+        let found = try problems(yaml)
+        #expect(found.count == 1, "\(found)")
+        #expect(found.first?.contains(#/^apps.yaml:[0-9]+: /#) == true, "\(found)")
+    }
+
+    @Test func `a catalog that is not there is refused`() {
+        #expect(throws: ConfigurationError("/nowhere/apps.yaml: cannot be read as UTF-8 text")) {
+            try AppCatalog.load(path: "/nowhere/apps.yaml")
+        }
+    }
+}

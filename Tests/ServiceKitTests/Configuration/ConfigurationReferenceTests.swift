@@ -1,0 +1,32 @@
+import ServiceKit
+import Testing
+
+@Suite struct ConfigurationReferenceTests {
+    private let reference = ConfigurationReference([
+        .init(
+            name: "sample",
+            keys: .amqp + [
+                ConfigurationKey("SAMPLE_PORT", .port, default: "8080", summary: "A port."),
+                ConfigurationKey("SAMPLE_KEY", required: true, secret: true, summary: "A key."),
+            ])
+    ])
+
+    @Test func `lists every key with its shape, default and what it is for`() {
+        #expect(reference.markdown.contains("## sample"))
+        #expect(
+            reference.markdown.contains(
+                "| `SAMPLE_PORT` | a port (1–65535, or 0 for any free one) | `8080` | A port. |"))
+        #expect(
+            reference.markdown.contains(
+                "| `SAMPLE_KEY` | text |  | A key. Required. Secret: or a file named by SAMPLE_KEY_FILE. |"))
+        #expect(reference.markdown.contains("`HELIOGRAPH_ADMIN_PORT`"))
+    }
+
+    @Test func `knows the variables an executable takes`() {
+        let variables = reference.variables(of: "sample")
+        #expect(
+            variables.isSuperset(of: ["SAMPLE_PORT", "SAMPLE_KEY", "SAMPLE_KEY_FILE", "LOG_LEVEL", "AMQP_URL_FILE"]))
+        #expect(!variables.contains("SAMPLE_PORT_FILE"))
+        #expect(!reference.variables(of: "other").contains("SAMPLE_PORT"))
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import ServiceKit
+
+/// A real process, from its first line to its exit code.
+@Suite(.timeLimit(.minutes(2))) struct ServiceMainTests {
+    private func started(_ environment: [String: String] = [:], logging line: String = "Serving") async throws
+        -> SampleProcess
+    {
+        let process = try SampleProcess(environment: environment)
+        #expect(await eventually { process.errors.contains(line) }, "\(process.errors)")
+        return process
+    }
+
+    private func probe(_ process: SampleProcess, _ path: String) -> HealthProbe.Answer {
+        HealthProbe.get(host: "127.0.0.1", port: process.adminPort, path: path)
+    }
+
+    @Test func `it serves until SIGTERM and ends with 0`() async throws {
+        let process = try await started()
+        #expect(probe(process, "/health/ready") == .answered(200, #"{"conditions":[],"draining":false,"ready":true}"#))
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 0)
+        #expect(process.errors.contains("Draining"))
+        #expect(process.errors.contains("Stopped"))
+    }
+
+    @Test func `its log is JSON lines with its identity, and without its secrets`() async throws {
+        let process = try await started(["SAMPLE_PASSWORD": "hunter2", "HELIOGRAPH_INSTANCE": "seven"])
+        process.signal(SIGINT)
+        #expect(await process.exit() == 0)
+        let lines = process.errors.split(separator: "\n")
+        #expect(lines.count >= 4)
+        for line in lines {
+            let value = try WireCoding.decode(JSONValue.self, from: Array(line.utf8))
+            #expect(value["service"] == "sample")
+            #expect(value["instance"] == "seven")
+        }
+        #expect(!process.errors.contains("hunter2"))
+    }
+
+    @Test func `everything misconfigured is told at once, in plain lines, and the code is 78`() async throws {
+        let process = try SampleProcess(environment: ["SAMPLE_COUNT": "eleven", "HELIOGRAPH_ADMIN_HOTS": "x"])
+        #expect(await process.exit() == 78)
+        #expect(
+            process.errors == """
+                sample: HELIOGRAPH_ADMIN_HOTS: unknown variable; did you mean HELIOGRAPH_ADMIN_HOST?
+                sample: SAMPLE_COUNT: “eleven” is not a whole number from 1 to 10
+
+                """)
+    }
+
+    @Test func `a build that refuses its configuration ends with 78 and its lines`() async throws {
+        let process = try SampleProcess(environment: ["SAMPLE_BEHAVIOUR": "refuse"])
+        #expect(await process.exit() == 78)
+        #expect(process.errors.hasSuffix("sample: rules.yaml:3: first problem\nsample: rules.yaml:9: second problem\n"))
+    }
+
+    @Test func `an admin port that is taken is told with its setting`() async throws {
+        let first = try await started()
+        let second = try SampleProcess(adminPort: first.adminPort)
+        #expect(await second.exit() == 78)
+        #expect(second.errors.contains("HELIOGRAPH_ADMIN_PORT: 127.0.0.1:\(first.adminPort) is in use"))
+        first.signal(SIGTERM)
+        #expect(await first.exit() == 0)
+    }
+
+    @Test func `a service that fails ends the process with 1`() async throws {
+        let process = try SampleProcess(environment: ["SAMPLE_BEHAVIOUR": "fail"])
+        #expect(await process.exit() == 1)
+        #expect(process.errors.contains("sample: Broken()"))
+    }
+
+    @Test func `a broker that is away is a reason not to be ready, not to stop, and its password stays inside`()
+        async throws
+    {
+        let process = try await started(["SAMPLE_BEHAVIOUR": "wait-for-broker"])
+        guard case .answered(503, let body) = probe(process, "/health/ready") else {
+            Issue.record("\(probe(process, "/health/ready"))")
+            return
+        }
+        #expect(body.contains("connection refused"))
+        #expect(!body.contains("hunter2"))
+        #expect(probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 0)
+    }
+
+    @Test func `while it drains it is alive and not ready, and the second signal ends it at once`() async throws {
+        let process = try await started(["SAMPLE_BEHAVIOUR": "drain-slowly"])
+        process.signal(SIGTERM)
+        #expect(await eventually { process.errors.contains("Worker told to stop") })
+        guard case .answered(503, let body) = probe(process, "/health/ready") else {
+            Issue.record("\(probe(process, "/health/ready"))")
+            return
+        }
+        #expect(body.contains(#""draining":true"#))
+        #expect(probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 128 + SIGTERM)
+    }
+
+    @Test func `work that does not end by the deadline is cancelled, and the code says so`() async throws {
+        let process = try await started(
+            ["SAMPLE_BEHAVIOUR": "drain-slowly", "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 1)
+        #expect(process.errors.contains("Stopped after the deadline"))
+    }
+
+    @Test func `work that ignores even cancellation does not keep the process`() async throws {
+        let process = try await started(
+            ["SAMPLE_BEHAVIOUR": "ignore-shutdown", "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 1)
+        #expect(process.errors.contains("did not stop in time"))
+    }
+
+    @Test func `healthcheck asks the running process`() async throws {
+        let process = try await started()
+        let asked = try SampleProcess(["healthcheck"], adminPort: process.adminPort)
+        #expect(await asked.exit() == 0)
+        #expect(asked.output.contains(#""ready":true"#))
+        process.signal(SIGTERM)
+        #expect(await process.exit() == 0)
+        let afterwards = try SampleProcess(["healthcheck", "live"], adminPort: process.adminPort)
+        #expect(await afterwards.exit() == 1)
+        #expect(afterwards.errors.contains("nothing listens"))
+    }
+
+    @Test func `help lists every key, and needs no configuration`() async throws {
+        let process = try SampleProcess(["--help"], environment: ["HELIOGRAPH_NONSENSE": "x"])
+        #expect(await process.exit() == 0)
+        for name in ["SAMPLE_COUNT", "SAMPLE_PASSWORD_FILE", "HELIOGRAPH_ADMIN_PORT", "LOG_FORMAT", "healthcheck"] {
+            #expect(process.output.contains(name))
+        }
+    }
+
+    @Test func `an unknown command line is refused with 64`() async throws {
+        let process = try SampleProcess(["--port", "80"])
+        #expect(await process.exit() == 64)
+        #expect(process.errors == "sample: unknown arguments “--port 80”; --help lists what there is\n")
+    }
+
+    @Test func `version is one line`() async throws {
+        let process = try SampleProcess(["--version"])
+        #expect(await process.exit() == 0)
+        #expect(process.output == "sample \(Build.version)\n")
+    }
+}

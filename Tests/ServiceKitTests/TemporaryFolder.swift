@@ -1,0 +1,21 @@
+import Foundation
+
+/// A folder that is removed with the value that owns it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "heliograph-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Writes a file and answers with its path.
+    @discardableResult
+    func write(_ name: String, _ text: String) throws -> String {
+        let file = "\(path)/\(name)"
+        try Data(text.utf8).write(to: URL(filePath: file))
+        return file
+    }
+}
