@@ -33,7 +33,8 @@ final class SampleProcess: Sendable {
 
     /// The exit code; negative when a signal ended it; `nil` when it did not end in time.
     func exit(within deadline: Duration = .seconds(20)) async -> Int32? {
-        _ = await eventually(within: deadline) { exitCode.withLock { $0 } != nil }
+        // What it comes to is what the caller looks at.
+        try? await eventually(within: deadline) { exitCode.withLock { $0 } != nil }
         if exitCode.withLock({ $0 }) == nil { signal(SIGKILL) }
         return exitCode.withLock { $0 }
     }

@@ -11,7 +11,7 @@ import Testing
         -> SampleProcess
     {
         let process = try SampleProcess(environment: environment)
-        #expect(await eventually { process.errors.contains(line) }, "\(process.errors)")
+        try await eventually(line) { process.errors.contains(line) }
         return process
     }
 
@@ -92,7 +92,7 @@ import Testing
     @Test func `while it drains it is alive and not ready, and the second signal ends it at once`() async throws {
         let process = try await started(["SAMPLE_BEHAVIOUR": "drain-slowly"])
         process.signal(SIGTERM)
-        #expect(await eventually { process.errors.contains("Worker told to stop") })
+        try await eventually("draining") { process.errors.contains("Worker told to stop") }
         guard case .answered(503, let body) = probe(process, "/health/ready") else {
             Issue.record("\(probe(process, "/health/ready"))")
             return
