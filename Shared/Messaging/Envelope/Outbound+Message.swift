@@ -1,0 +1,15 @@
+internal import AMQP
+internal import PushProtocol
+
+extension Outbound {
+    /// The message as it goes onto the bus.
+    func message(from service: String) -> AMQPMessage {
+        AMQPMessage(
+            exchange: exchange.name, routingKey: routingKey,
+            properties: AMQPProperties(
+                contentType: "application/json", messageID: messageID, correlationID: correlationID, type: type,
+                appID: service, persistent: true,
+                headers: traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
+            body: body)
+    }
+}

@@ -1,0 +1,83 @@
+internal import AMQP
+internal import PushProtocol
+
+/// Makes the copy of a delivered message that goes to a retry level or to its dead-letter queue. Pure.
+///
+/// Body, properties and headers go along untouched, except for what would work against the copy on its way.
+struct Redirection: Sendable {
+    /// Who gave up, for the headers of dead letters.
+    let service: String
+
+    /// The most bytes of UTF-8 that the sentence on a dead letter may have: with the other headers, under 2 KiB.
+    static let maximumDetail = 1024
+    static let maximumCode = 64
+
+    /// Headers that the broker wrote, or would act upon.
+    ///
+    /// Sent back, `x-death` would have the broker find a cycle without a rejection and drop the message without a
+    /// word; `CC` and `BCC` would carry the copy into queues of its sender's choosing.
+    private static let notOurs: Set<String> = [
+        "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
+        "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count", "CC", "BCC",
+    ]
+
+    /// The copy that waits in `level` and comes back to the queue it was taken from, one attempt later.
+    func retry(_ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, body: [UInt8]? = nil)
+        -> AMQPMessage
+    {
+        var message = copy(delivery, as: inbound, to: .retry(level), body: body)
+        message.properties.headers[HeaderName.attempt] = .int(Int64(inbound.attempt + 1))
+        return message
+    }
+
+    /// The copy that is kept for a person, with why, where and when.
+    func deadLetter(
+        _ delivery: AMQPDelivery, as inbound: Inbound, because reason: Reason, at now: Timestamp, body: [UInt8]? = nil
+    ) -> AMQPMessage {
+        var message = copy(delivery, as: inbound, to: .dead, body: body)
+        message.properties.headers.merge([
+            HeaderName.attempt: .int(Int64(inbound.attempt)),
+            HeaderName.reason: .text(reason.code.truncated(toUTF8: Redirection.maximumCode)),
+            HeaderName.detail: .text(reason.detail.truncated(toUTF8: Redirection.maximumDetail)),
+            HeaderName.queue: .text(inbound.queue.name),
+            HeaderName.service: .text(service),
+            HeaderName.failedAt: .int(now.milliseconds),
+        ]) { $1 }
+        return message
+    }
+
+    private func copy(_ delivery: AMQPDelivery, as inbound: Inbound, to exchange: ExchangeName, body: [UInt8]?)
+        -> AMQPMessage
+    {
+        var properties = delivery.properties
+        properties.persistent = true
+        // A time to live of its own would let the copy expire early in a retry level, and vanish from a dead-letter
+        // queue. A user id that is not this connection's has the broker refuse the copy and close the channel.
+        properties.expiration = nil
+        properties.userID = nil
+        for name in Redirection.notOurs { properties.headers[name] = nil }
+        properties.headers.merge([
+            HeaderName.exchange: .text(inbound.exchange),
+            HeaderName.routingKey: .text(inbound.routingKey),
+            HeaderName.firstSeen: .int(inbound.firstSeen.milliseconds),
+        ]) { $1 }
+        return AMQPMessage(
+            exchange: exchange.name, routingKey: inbound.queue.name, properties: properties,
+            body: body ?? delivery.body)
+    }
+}
+
+extension String {
+    /// The longest beginning of whole characters that has at most `limit` bytes of UTF-8.
+    func truncated(toUTF8 limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var kept = ""
+        var size = 0
+        for character in self {
+            size += character.utf8.count
+            guard size <= limit else { break }
+            kept.append(character)
+        }
+        return kept
+    }
+}

@@ -1,0 +1,14 @@
+/// The keys of this room's log lines. Bodies, tokens and header values are never logged.
+enum LogKey {
+    static let stage = "stage"
+    static let queue = "queue"
+    static let exchange = "exchange"
+    static let routingKey = "routing_key"
+    static let messageID = "message_id"
+    static let attempt = "attempt"
+    static let reason = "reason"
+    static let detail = "detail"
+    static let reply = "reply"
+    static let count = "count"
+    static let error = "error"
+}

@@ -1,0 +1,121 @@
+internal import AMQP
+internal import Metrics
+internal import PushProtocol
+internal import Synchronization
+
+/// The metrics of one stage. Safe from any task; each counter is made once, on first use.
+///
+/// The factory is the one in force when the stage was made.
+final class StageMetrics: Sendable {
+    enum HandleOutcome: String { case decided, outage, failed }
+
+    private struct Key: Hashable {
+        var name: String
+        var labels: [String]
+    }
+
+    private struct Instruments {
+        var counters: [Key: Counter] = [:]
+        var gauges: [Key: Gauge] = [:]
+        var recorders: [Key: Recorder] = [:]
+        var timers: [Key: Timer] = [:]
+    }
+
+    private let stage: String
+    private let factory: any MetricsFactory
+    private let instruments = Mutex(Instruments())
+
+    init(stage: String) {
+        self.stage = stage
+        factory = MetricsSystem.factory
+    }
+
+    func consumed(_ queue: WorkQueue, _ messages: Int) {
+        count(MetricName.consumed, [(MetricLabel.queue, queue.name)], by: messages)
+        let labels = labels([(MetricLabel.queue, queue.name)])
+        let recorder = instruments.withLock { instruments in
+            instruments.recorders.value(for: key(MetricName.batchSize, labels)) {
+                Recorder(label: MetricName.batchSize, dimensions: labels, factory: factory)
+            }
+        }
+        recorder.record(messages)
+    }
+
+    func settled(_ queue: WorkQueue, _ conclusion: Conclusion) {
+        let queue = (MetricLabel.queue, queue.name)
+        count(MetricName.settled, [queue, (MetricLabel.disposition, conclusion.label)])
+        switch conclusion {
+        case .done: break
+        case .retry(let level, let reason):
+            count(
+                MetricName.retried, [queue, (MetricLabel.level, level.rawValue), (MetricLabel.reason, reason.code)])
+        case .deadLetter(let reason): count(MetricName.deadLettered, [queue, (MetricLabel.reason, reason.code)])
+        case .discard(let reason): count(MetricName.discarded, [queue, (MetricLabel.reason, reason.code)])
+        }
+    }
+
+    func published(exchange: String, _ answer: AMQPConfirmation) {
+        let result =
+            switch answer {
+            case .confirmed: "confirmed"
+            case .nacked: "nacked"
+            case .returned: "returned"
+            }
+        count(MetricName.published, [(MetricLabel.exchange, exchange), (MetricLabel.result, result)])
+    }
+
+    func givenBack(_ queue: WorkQueue, _ messages: Int) {
+        count(MetricName.givenBack, [(MetricLabel.queue, queue.name)], by: messages)
+    }
+
+    func handled(_ queue: WorkQueue, _ outcome: HandleOutcome, in duration: Duration) {
+        let labels = labels([(MetricLabel.queue, queue.name), (MetricLabel.outcome, outcome.rawValue)])
+        let timer = instruments.withLock { instruments in
+            instruments.timers.value(for: key(MetricName.handleDuration, labels)) {
+                Timer(
+                    label: MetricName.handleDuration, dimensions: labels, preferredDisplayUnit: .seconds,
+                    factory: factory)
+            }
+        }
+        timer.record(duration: duration)
+    }
+
+    func state(of queue: WorkQueue, inFlight: Int, isOut: Bool) {
+        set(MetricName.inFlight, queue, to: inFlight)
+        set(MetricName.outage, queue, to: isOut ? 1 : 0)
+    }
+
+    private func set(_ name: String, _ queue: WorkQueue, to value: Int) {
+        let labels = labels([(MetricLabel.queue, queue.name)])
+        let gauge = instruments.withLock { instruments in
+            instruments.gauges.value(for: key(name, labels)) {
+                Gauge(label: name, dimensions: labels, factory: factory)
+            }
+        }
+        gauge.record(value)
+    }
+
+    private func count(_ name: String, _ more: [(String, String)], by amount: Int = 1) {
+        let labels = labels(more)
+        let counter = instruments.withLock { instruments in
+            instruments.counters.value(for: key(name, labels)) {
+                Counter(label: name, dimensions: labels, factory: factory)
+            }
+        }
+        counter.increment(by: amount)
+    }
+
+    private func labels(_ more: [(String, String)]) -> [(String, String)] { [(MetricLabel.stage, stage)] + more }
+
+    private func key(_ name: String, _ labels: [(String, String)]) -> Key { Key(name: name, labels: labels.map(\.1)) }
+}
+
+extension Dictionary {
+    /// The value for `key`, made and kept if it is not there yet.
+    fileprivate mutating func value(for key: Key, make: () -> Value) -> Value {
+        if let value = self[key] { return value }
+        let value = make()
+        self[key] = value
+        return value
+    }
+}

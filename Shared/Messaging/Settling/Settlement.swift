@@ -1,0 +1,86 @@
+internal import AMQP
+internal import PushProtocol
+
+/// One message on its way from a verdict to being settled. Pure: told what the broker said, it says what comes next.
+///
+/// The order is the guarantee: what the handler wants published is confirmed first, then the copy to a retry level or
+/// dead-letter queue, if any; only then is the message acknowledged.
+struct Settlement: Sendable {
+    enum Step: Sendable {
+        case publish([AMQPMessage])
+        case acknowledge
+        /// Not even its own copy can be published: it goes back, and the broker's delivery limit dead-letters it.
+        case requeue
+    }
+
+    let delivery: AMQPDelivery
+    let inbound: Inbound
+    private(set) var conclusion: Conclusion
+    private let redirection: Redirection
+    private let remainder: [UInt8]?
+    private var outbound: [AMQPMessage]
+    private var copy: AMQPMessage?
+    private var cannotBeCopied = false
+
+    init(
+        of delivery: AMQPDelivery, as inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
+        remainder: [UInt8]? = nil, redirection: Redirection
+    ) {
+        self.delivery = delivery
+        self.inbound = inbound
+        self.conclusion = conclusion
+        self.redirection = redirection
+        self.remainder = remainder
+        self.outbound = outbound.map { $0.message(from: redirection.service) }
+        copy = Settlement.copy(
+            of: delivery, as: inbound, for: conclusion, remainder: remainder, redirection: redirection)
+    }
+
+    var next: Step {
+        if cannotBeCopied { return .requeue }
+        if !outbound.isEmpty { return .publish(outbound) }
+        if let copy { return .publish([copy]) }
+        return .acknowledge
+    }
+
+    /// Takes the broker's answers to the messages of the last `publish`, in their order.
+    mutating func record(_ answers: some Collection<AMQPConfirmation>) {
+        guard !outbound.isEmpty else {
+            switch answers.first {
+            case .confirmed: copy = nil
+            case .returned(let code, _) where Settlement.isForever(code): cannotBeCopied = true
+            case .nacked, .returned, nil: break
+            }
+            return
+        }
+        let refused = answers.lazy.compactMap { answer -> (code: Int, text: String)? in
+            if case .returned(let code, let text) = answer, Settlement.isForever(code) { (code, text) } else { nil }
+        }.first
+        if let refused {
+            outbound = []
+            conclusion = .deadLetter(
+                Reason(code: ReasonCode.outboundRefused, detail: "cannot be published: \(refused.code) \(refused.text)")
+            )
+            copy = Settlement.copy(
+                of: delivery, as: inbound, for: conclusion, remainder: nil, redirection: redirection)
+        } else {
+            outbound = zip(outbound, answers).filter { $1 != .confirmed }.map(\.0)
+        }
+    }
+
+    /// Reply codes about the message itself, not about the broker: 501 frame error, 502 syntax error. Everything else
+    /// an operator can put right while the message waits.
+    private static func isForever(_ code: Int) -> Bool { code == 501 || code == 502 }
+
+    private static func copy(
+        of delivery: AMQPDelivery, as inbound: Inbound, for conclusion: Conclusion, remainder: [UInt8]?,
+        redirection: Redirection
+    ) -> AMQPMessage? {
+        switch conclusion {
+        case .done, .discard: nil
+        case .retry(let level, _): redirection.retry(delivery, as: inbound, at: level, body: remainder)
+        case .deadLetter(let reason):
+            redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder)
+        }
+    }
+}

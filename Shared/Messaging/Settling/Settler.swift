@@ -1,0 +1,106 @@
+internal import AMQP
+internal import Logging
+internal import PushProtocol
+
+/// Carries settlements out: publishes, waits for the broker's word, tries again what it did not take, acknowledges.
+struct Settler: Sendable {
+    let bus: any MessageBus
+    let backoff: Backoff
+    let metrics: StageMetrics
+    let logger: Logger
+
+    /// Settles each message as soon as everything it wants published was confirmed.
+    ///
+    /// What the broker does not take is tried until it does. Only a cancellation or a closed bus ends that: then what is
+    /// left goes back to its queue.
+    ///
+    /// - Returns: whether every message was settled.
+    func carryOut(_ settlements: [Settlement]) async -> Bool {
+        var open = finish(settlements)
+        var failures = 0
+        while !open.isEmpty {
+            do {
+                let progressed = try await publish(&open)
+                open = finish(open)
+                failures = progressed ? 0 : failures + 1
+                if !open.isEmpty, !progressed { try await Task.sleep(for: backoff.delay(afterFailures: failures)) }
+            } catch {
+                logger.notice(
+                    "Gave messages back that could not be settled",
+                    metadata: [LogKey.count: "\(open.count)", LogKey.error: "\(error)"])
+                bus.requeue(open.map(\.delivery.tag))
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Publishes the next step of each. Returns whether every message was taken.
+    private func publish(_ open: inout [Settlement]) async throws(AMQPError) -> Bool {
+        var messages: [AMQPMessage] = []
+        var ranges: [Range<Int>] = []
+        for settlement in open {
+            let start = messages.count
+            if case .publish(let more) = settlement.next { messages += more }
+            ranges.append(start..<messages.count)
+        }
+        let answers = try await bus.publish(messages)
+        report(answers, to: messages)
+        for (index, range) in ranges.enumerated() { open[index].record(answers[range]) }
+        return answers.allSatisfy { $0 == .confirmed }
+    }
+
+    /// Acknowledges what is done, and returns the rest.
+    private func finish(_ settlements: [Settlement]) -> [Settlement] {
+        var open: [Settlement] = []
+        var done: [Settlement] = []
+        var hopeless: [Settlement] = []
+        for settlement in settlements {
+            switch settlement.next {
+            case .publish: open.append(settlement)
+            case .acknowledge: done.append(settlement)
+            case .requeue: hopeless.append(settlement)
+            }
+        }
+        if !done.isEmpty { bus.acknowledge(done.map(\.delivery.tag)) }
+        if !hopeless.isEmpty { bus.requeue(hopeless.map(\.delivery.tag)) }
+        for settlement in done { report(settlement) }
+        return open
+    }
+
+    private func report(_ settlement: Settlement) {
+        metrics.settled(settlement.inbound.queue, settlement.conclusion)
+        guard let reason = settlement.conclusion.reason else { return }
+        let level: Logger.Level =
+            switch settlement.conclusion {
+            case .deadLetter: .warning
+            case .retry: .info
+            case .done, .discard: .debug
+            }
+        logger.log(
+            level: level, "Settled: \(settlement.conclusion.label)",
+            metadata: [
+                LogKey.queue: "\(settlement.inbound.queue.name)", LogKey.reason: "\(reason.code)",
+                LogKey.detail: "\(reason.detail)", LogKey.messageID: "\(settlement.inbound.messageID ?? "-")",
+                LogKey.attempt: "\(settlement.inbound.attempt)",
+            ])
+    }
+
+    private func report(_ answers: [AMQPConfirmation], to messages: [AMQPMessage]) {
+        for (message, answer) in zip(messages, answers) {
+            metrics.published(exchange: message.exchange, answer)
+            let metadata: Logger.Metadata = [
+                LogKey.exchange: "\(message.exchange)", LogKey.routingKey: "\(message.routingKey)",
+            ]
+            switch answer {
+            case .confirmed: break
+            case .nacked:
+                logger.warning("The broker could not take a message; it is published again", metadata: metadata)
+            case .returned(let code, let text):
+                logger.error(
+                    "A message reached no queue and is published again: apply the topology, or check its permissions",
+                    metadata: metadata.merging([LogKey.reply: "\(code) \(text)"]) { $1 })
+            }
+        }
+    }
+}

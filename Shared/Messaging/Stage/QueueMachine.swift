@@ -1,0 +1,164 @@
+internal import AMQP
+
+/// What one queue's worker does next. Pure: events in, actions out; the worker carries them out and owns all time.
+///
+/// It forms batches by count and by age, runs no more than the policy allows at once, runs suspects alone, holds work
+/// during an outage, and gives back what was not begun when paused or drained. How the consumer comes and goes is in
+/// `Intake`.
+struct QueueMachine: Sendable {
+    enum Event: Sendable {
+        case delivered([AMQPDelivery])
+        /// What waited when the timer was armed has waited long enough.
+        case aged
+        case finished(Work.ID, WorkResult)
+        case retryDue(Work.ID)
+        case subscriptionEnded
+        case pause
+        case resume
+        case drain
+    }
+
+    enum Action: Sendable {
+        case subscribe(prefetch: UInt16)
+        case unsubscribe
+        case armAge
+        case start(Work)
+        /// Work that met an outage is due again after a back-off.
+        case armRetry(Work.ID, afterFailures: Int)
+        case giveBack([AMQPDeliveryTag])
+        /// The bus ended the subscription unasked: nothing more will come.
+        case reportLoss
+    }
+
+    private let policy: StagePolicy
+    private var intake: Intake
+    private var suspicion = Suspicion()
+    private var waiting: [AMQPDelivery] = []
+    /// How many at the head of `waiting` are of age.
+    private var ripe = 0
+    private var ageIsArmed = false
+    private var running: [Work.ID: Work] = [:]
+    private var held: [Work.ID: Work] = [:]
+    private var nextID = 0
+    private(set) var outage: String?
+
+    init(policy: StagePolicy) {
+        self.policy = policy
+        intake = Intake(prefetch: policy.prefetch)
+    }
+
+    var mode: Intake.Mode { intake.mode }
+    var isFinished: Bool { intake.isOver && running.isEmpty && held.isEmpty }
+    /// No consumer, and none on its way in or out.
+    var isQuiet: Bool { !intake.isSubscribed }
+    /// Messages being handled, published or held.
+    var inFlight: Int { (running.values.map(\.deliveries.count) + held.values.map(\.deliveries.count)).reduce(0, +) }
+
+    mutating func start() -> [Action] { intake.open() }
+
+    mutating func on(_ event: Event) -> [Action] {
+        switch event {
+        case .delivered(let deliveries): delivered(deliveries)
+        case .aged: aged()
+        case .finished(let id, let result): finished(id, result)
+        case .retryDue(let id): release([id])
+        case .subscriptionEnded: intake.ended()
+        case .pause: stop(intake.pause())
+        case .resume: intake.resume() + schedule()
+        case .drain: stop(intake.drain())
+        }
+    }
+
+    private mutating func delivered(_ deliveries: [AMQPDelivery]) -> [Action] {
+        guard intake.mode == .running else { return [.giveBack(deliveries.map(\.tag))] }
+        let isTrusted = deliveries.contains { !suspicion.suspects($0) }
+        waiting += deliveries
+        return (isTrusted ? intake.widen() : []) + schedule()
+    }
+
+    private mutating func aged() -> [Action] {
+        ageIsArmed = false
+        ripe = waiting.count
+        return schedule()
+    }
+
+    private mutating func finished(_ id: Work.ID, _ result: WorkResult) -> [Action] {
+        guard let work = running.removeValue(forKey: id) else { return [] }
+        switch result {
+        case .settled:
+            if work.isSuspect { suspicion.survived() }
+            outage = nil
+            return release(held.keys.sorted()) + schedule()
+        case .givenBack:
+            return schedule()
+        case .held(var left, let what):
+            guard intake.mode == .running else { return [.giveBack(left.deliveries.map(\.tag))] }
+            left.outages += 1
+            held[id] = left
+            outage = what
+            return [.armRetry(id, afterFailures: left.outages)]
+        }
+    }
+
+    /// Takes held work up again.
+    private mutating func release(_ ids: [Work.ID]) -> [Action] {
+        ids.compactMap { id in
+            guard let work = held.removeValue(forKey: id) else { return nil }
+            running[id] = work
+            return .start(work)
+        }
+    }
+
+    /// Gives back everything that is not running.
+    private mutating func stop(_ actions: [Action]) -> [Action] {
+        let tags = waiting.map(\.tag) + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries.map(\.tag) }
+        waiting = []
+        ripe = 0
+        held = [:]
+        outage = nil
+        return actions + (tags.isEmpty ? [] : [.giveBack(tags)])
+    }
+}
+
+extension QueueMachine {
+    /// Starts what may start. Nothing new starts while work is held: the broker's prefetch then stops the intake.
+    private mutating func schedule() -> [Action] {
+        var actions: [Action] = []
+        while intake.mode == .running, held.isEmpty, running.count < policy.concurrentBatches,
+            !running.values.contains(where: \.isSuspect), let work = nextWork()
+        {
+            running[work.id] = work
+            actions.append(.start(work))
+        }
+        if !waiting.isEmpty, ripe == 0, !ageIsArmed {
+            ageIsArmed = true
+            actions.append(.armAge)
+        }
+        return actions
+    }
+
+    private mutating func nextWork() -> Work? {
+        guard let first = waiting.first else { return nil }
+        if suspicion.suspects(first) {
+            return running.isEmpty ? take(1, isSuspect: true) : nil
+        }
+        let run = waiting.prefix(policy.batchSize).prefix { !suspicion.suspects($0) }.count
+        guard run == policy.batchSize || ripe > 0 else { return nil }
+        return take(run, isSuspect: false)
+    }
+
+    private mutating func take(_ count: Int, isSuspect: Bool) -> Work {
+        defer {
+            waiting.removeFirst(count)
+            ripe = max(0, ripe - count)
+            nextID += 1
+        }
+        let deliveries = Array(waiting.prefix(count))
+        if deliveries.contains(where: { !$0.redelivered }) { suspicion.sawFresh() }
+        return Work(id: nextID, deliveries: deliveries, isSuspect: isSuspect)
+    }
+}
+
+extension Work {
+    typealias ID = Int
+}

@@ -1,0 +1,26 @@
+internal import AMQP
+
+/// Which deliveries may be the one that kills the process.
+///
+/// A message that was delivered before and not settled is handled alone, so that if the process dies again the broker
+/// counts it against that message and not against its neighbours. Once a few such messages in a row did no harm, the
+/// others of that return are believed; one that came back several times never is.
+struct Suspicion: Sendable {
+    /// How many must survive before the rest are believed.
+    static let enough = 3
+    /// A message the broker had back so often stays alone, whatever its neighbours did.
+    static let hardenedCount: Int64 = 3
+
+    private var survivors = 0
+
+    func suspects(_ delivery: AMQPDelivery) -> Bool {
+        guard delivery.redelivered else { return false }
+        return survivors < Suspicion.enough || delivery.deliveryCount >= Suspicion.hardenedCount
+    }
+
+    /// A suspect was handled and this process still lives.
+    mutating func survived() { survivors += 1 }
+
+    /// Fresh messages come again: what is redelivered after them is another return, with another cause.
+    mutating func sawFresh() { survivors = 0 }
+}
