@@ -1,0 +1,65 @@
+package import AMQP
+package import Messaging
+package import PushProtocol
+package import ServiceLifecycle
+
+/// Two connections to the broker, the bus over them, and what runs for it.
+package struct BusAssembly: Sendable {
+    package let publisher: AMQPPublisher
+    package let consumer: AMQPConsumer
+    package let bus: AMQPBus
+    /// Come before the stages that use the bus: so they are shut down after them.
+    package let services: [any Service]
+}
+
+extension ServiceContext {
+    /// The broker of `AMQP_URL`, trusted by `AMQP_CA_FILE`.
+    ///
+    /// - Parameter purpose: tells this process's connections apart in the broker's list.
+    package func amqp(_ purpose: String = "") throws(ConfigurationError) -> AMQPConfiguration {
+        let url = try settings.string(.amqpURL)
+        let caFile = try settings.optionalString(.amqpCAFile)
+        do {
+            let suffix = purpose.isEmpty ? "" : " \(purpose)"
+            return try AMQPConfiguration(url: url, connectionName: "\(name) \(instance)\(suffix)", caFile: caFile)
+        } catch {
+            throw ConfigurationError("\(ConfigurationKey.amqpURL.name): \(error.detail)")
+        }
+    }
+
+    /// The bus, with three readiness conditions: that each connection is up, and that the topology is there for a stage
+    /// that takes from `queues` and publishes to `exchanges`. All are tried for as long as it takes.
+    package func bus(
+        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = []
+    ) throws(ConfigurationError) -> BusAssembly {
+        let publisher = AMQPPublisher(configuration: try amqp("out"), logger: logger)
+        let consumer = AMQPConsumer(configuration: try amqp("in"), logger: logger)
+        let outgoing = ConnectionCondition()
+        let incoming = ConnectionCondition()
+        readiness.register("broker-out") { outgoing.state(of: publisher.state) }
+        readiness.register("broker-in") { incoming.state(of: consumer.state) }
+        let topology = Topology(apps: queues.compactMap(\.app)).part(consuming: queues, publishingTo: exchanges)
+        let configuration = try amqp("check")
+        let check = StartupCheck(
+            condition: "topology", readiness: readiness, logger: logger, waiting: "the topology was not looked at yet"
+        ) { [logger] in
+            let problems = try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
+                try await topology.verify(using: administrator)
+            }
+            return problems.first.map { "\($0)\(problems.count > 1 ? " (and \(problems.count - 1) more)" : "")" }
+        }
+        return BusAssembly(
+            publisher: publisher, consumer: consumer, bus: AMQPBus(publisher: publisher, consumer: consumer),
+            services: [publisher, consumer, check])
+    }
+}
+
+extension WorkQueue {
+    /// The app whose queue this is, if it is one app's.
+    fileprivate var app: AppID? {
+        switch self {
+        case .senderPushes(_, _, let app): app
+        case .rulesEvents, .rulesOutcomes, .registryNotifications, .registryDevices, .feedbackOutcomes: nil
+        }
+    }
+}
