@@ -40,9 +40,9 @@ extension [ConfigurationKey] {
     package static let process: [ConfigurationKey] = [
         .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logFormat,
     ]
-    /// What ``ServiceContext/amqp()`` and ``ServiceContext/bus()`` read.
+    /// What ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)`` read.
     package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile]
-    /// What ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migrations:)`` read.
+    /// What ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)`` read.
     package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize]
     /// What ``ServiceContext/apps()`` reads.
     package static let apps: [ConfigurationKey] = [.apps]
