@@ -148,8 +148,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, logging,
-                configuration,
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit,
+                crypto, logging,
             ]),
         service(
             "ProviderSimulator",
@@ -183,7 +183,7 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                hummingbird, hummingbirdTesting, httpTypes, jwtKit, logging, lifecycle, configuration,
+                hummingbird, hummingbirdTesting, httpTypes, jwtKit, logging, lifecycle, configuration, nioCore,
             ]),
         tests(
             "Rules",

@@ -1,4 +1,16 @@
-@main
-struct PushctlApp {
-    static func main() async throws {}
+import ArgumentParser
+
+/// The operator's command line. What it needs to know of the deployment comes from the same variables that the
+/// services read.
+@main struct PushctlApp: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pushctl",
+        abstract: "Operates Heliograph: topology, migrations, devices, development tokens, events.",
+        discussion: """
+            Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_APPS, REGISTRY_URL,
+            REGISTRY_OPERATOR_KEY. Secrets can also be given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
+            """,
+        subcommands: [
+            TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, TokenCommand.self, PublishCommand.self,
+        ])
 }

@@ -47,7 +47,7 @@ enum Table {
         "Hummingbird": ["ServiceKit", "TokenRegistry", "Rules", "ProviderSimulator"],
         "HTTPTypes": ["ServiceKit", "TokenRegistry", "Rules", "ProviderSimulator"],
         "JWTKit": ["PushSending", "APNsSender", "FCMSender", "TokenRegistry", "Pushctl", "ProviderSimulator"],
-        "Crypto": ["PushProtocol", "Postgres", "TokenRegistry", "ProviderSimulator"],
+        "Crypto": ["PushProtocol", "Postgres", "TokenRegistry", "Pushctl", "ProviderSimulator"],
         "CryptoExtras": ["ProviderSimulator"],
         "X509": ["ProviderSimulator"],
         "SwiftASN1": ["ProviderSimulator"],

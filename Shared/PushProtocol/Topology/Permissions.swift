@@ -16,6 +16,12 @@ package struct BusPermissions: Hashable, Sendable {
     package var configure: String
     package var write: String
     package var read: String
+
+    package init(configure: String, write: String, read: String) {
+        self.configure = configure
+        self.write = write
+        self.read = read
+    }
 }
 
 extension BusRole {

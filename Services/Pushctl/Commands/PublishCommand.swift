@@ -1,0 +1,41 @@
+import AMQP
+import ArgumentParser
+import Foundation
+import PushProtocol
+
+/// `pushctl publish`: an event as an upstream service would publish it.
+struct PublishCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "publish",
+        abstract: "Publishes a CloudEvent from a file, or from standard input, and waits for the broker's word.")
+    @Option(help: "The app that speaks.") var app: String
+    @Argument(help: "A file with a structured CloudEvent, or - for standard input.") var file: String
+
+    func run() async throws {
+        let body = try read()
+        let event: DomainEvent
+        do {
+            event = try CloudEvents.decode(
+                routingKey: "\(app).event", contentType: CloudEvents.structuredContentType, headers: [:], body: body)
+        } catch {
+            throw Refusal("\(file == "-" ? "standard input" : file): \(error)")
+        }
+        let message = AMQPMessage(
+            exchange: ExchangeName.events.name, routingKey: "\(event.app).\(event.type)",
+            properties: AMQPProperties(
+                contentType: CloudEvents.structuredContentType, messageID: event.id, type: event.type),
+            body: body)
+        switch try await withBroker({ try await $0.publish(message) }) {
+        case .confirmed: print("published \(event.type) \(event.id) as \(message.routingKey)")
+        case .nacked: throw Refusal("the broker did not take the event: its queue is full; try again later")
+        case .returned(_, let text):
+            throw Refusal("no queue takes \(message.routingKey) (\(text)); run pushctl topology apply")
+        }
+    }
+
+    private func read() throws -> [UInt8] {
+        if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
+        guard let data = FileManager.default.contents(atPath: file) else { throw Refusal("\(file): cannot be read") }
+        return Array(data)
+    }
+}

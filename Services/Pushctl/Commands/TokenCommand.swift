@@ -1,0 +1,53 @@
+import ArgumentParser
+import Foundation
+import JWTKit
+import PushProtocol
+import ServiceKit
+
+/// `pushctl token mint`: a bearer token as an app's own backend would give its user.
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "Bearer tokens for development.", subcommands: [Mint.self])
+
+    struct Mint: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a bearer token for a user, signed with the app's HS256 secret. For development only: "
+                + "in production the app's own backend signs, and Heliograph holds no key that could.")
+        @Option(help: "The app.") var app: String
+        @Option(help: "The user.") var user: String
+        @Option(parsing: .unconditional, help: "Seconds until it expires; negative for one that has.")
+        var expiresIn = 3600
+        @OptionGroup var apps: AppsOption
+
+        func run() async throws {
+            guard let id = AppID(rawValue: app), let configured = try apps.load()[id] else {
+                throw Refusal("no app “\(app)” is in the apps file")
+            }
+            guard let bearer = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
+                throw Refusal("the app \(app) has no HS256 bearer key, and only those can be minted with")
+            }
+            guard let secret = try? String(contentsOfFile: bearer.keyFile, encoding: .utf8) else {
+                throw Refusal("\(bearer.keyFile): cannot be read")
+            }
+            let now = Int64(Date().timeIntervalSince1970)
+            var claims: [String: JSONValue] = [
+                bearer.userClaim: .string(user), "iat": .int(now), "exp": .int(now + Int64(expiresIn)),
+            ]
+            claims["iss"] = bearer.issuer.map(JSONValue.string)
+            claims["aud"] = bearer.audience.map(JSONValue.string)
+            let keys = JWTKeyCollection()
+            await keys.add(
+                hmac: HMACKey(from: secret.trimmingCharacters(in: .whitespacesAndNewlines)), digestAlgorithm: .sha256)
+            print(try await keys.sign(Claims(value: .object(claims))))
+        }
+    }
+
+    private struct Claims: JWTPayload {
+        let value: JSONValue
+
+        init(value: JSONValue) { self.value = value }
+        init(from decoder: any Decoder) throws { value = try JSONValue(from: decoder) }
+        func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+}

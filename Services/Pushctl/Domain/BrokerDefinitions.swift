@@ -1,0 +1,84 @@
+import Crypto
+import FoundationEssentials
+import PushProtocol
+
+/// The broker's vhost and users as RabbitMQ reads them at boot (`load_definitions`): each user with the least it needs,
+/// and an upstream user held to its own app's routing keys.
+struct BrokerDefinitions {
+    static let virtualHost = "heliograph"
+    static let administrator = "administrator"
+
+    /// A user of the broker and what it may do.
+    struct User {
+        let name: String
+        let permissions: BusPermissions
+        /// The exchange and the pattern that its routing keys must match.
+        let topic: (exchange: String, write: String)?
+    }
+
+    let users: [User]
+
+    init(apps: [AppID]) {
+        let stages = BusRole.allCases.filter { $0 != .upstream }.map {
+            User(name: $0.rawValue, permissions: $0.permissions, topic: nil)
+        }
+        let upstream = apps.map { app in
+            User(
+                name: "upstream-\(app)", permissions: BusRole.upstream.permissions,
+                topic: (ExchangeName.events.name, #"^\#(app)\."#))
+        }
+        let everything = BusPermissions(configure: ".*", write: ".*", read: ".*")
+        users = stages + upstream + [User(name: Self.administrator, permissions: everything, topic: nil)]
+    }
+
+    /// The document; `password` gives each user's.
+    func json(password: (String) throws -> String) rethrows -> JSONValue {
+        [
+            "vhosts": [["name": .string(Self.virtualHost)]],
+            "users": .array(try users.map { $0.json(password: try password($0.name)) }),
+            "permissions": .array(users.map(\.permissionsJSON)),
+            "topic_permissions": .array(users.compactMap(\.topicJSON)),
+        ]
+    }
+}
+
+extension BrokerDefinitions.User {
+    fileprivate func json(password: String) -> JSONValue {
+        [
+            "name": .string(name),
+            "password_hash": .string(RabbitMQPassword.hash(password)),
+            "hashing_algorithm": "rabbit_password_hashing_sha256",
+            "tags": name == BrokerDefinitions.administrator ? ["administrator"] : [],
+        ]
+    }
+
+    fileprivate var permissionsJSON: JSONValue {
+        [
+            "user": .string(name), "vhost": .string(BrokerDefinitions.virtualHost),
+            "configure": .string(permissions.configure), "write": .string(permissions.write),
+            "read": .string(permissions.read),
+        ]
+    }
+
+    fileprivate var topicJSON: JSONValue? {
+        topic.map {
+            [
+                "user": .string(name), "vhost": .string(BrokerDefinitions.virtualHost),
+                "exchange": .string($0.exchange), "write": .string($0.write), "read": "^$",
+            ]
+        }
+    }
+}
+
+/// How RabbitMQ keeps a password: four bytes of salt, then SHA-256 of salt and password, in Base64
+/// (rabbitmq.com/docs/passwords).
+enum RabbitMQPassword {
+    static func hash(_ password: String, salt: [UInt8] = .init(SymmetricKey(size: .init(bitCount: 32)))) -> String {
+        let digest = SHA256.hash(data: salt + Array(password.utf8))
+        return Data(salt + Array(digest)).base64EncodedString()
+    }
+}
+
+extension [UInt8] {
+    fileprivate init(_ key: SymmetricKey) { self = key.withUnsafeBytes { Array($0) } }
+}

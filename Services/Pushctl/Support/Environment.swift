@@ -1,0 +1,57 @@
+import ArgumentParser
+import Foundation
+import Logging
+import ServiceKit
+
+/// What a command reads of its surroundings, checked like a service's configuration.
+enum Environment {
+    static let registryURL = ConfigurationKey(
+        "REGISTRY_URL", .url(schemes: ["http", "https"]), required: true,
+        summary: "Where the token registry serves its operator API.")
+    static let operatorKey = ConfigurationKey(
+        "REGISTRY_OPERATOR_KEY", required: true, secret: true, summary: "The key of the registry's operator API.")
+
+    /// Every key that any command reads; the deployment files are held against it.
+    static let keys: [ConfigurationKey] = .amqp + .postgres + .apps + [registryURL, operatorKey]
+
+    /// The settings that one command needs, and no others.
+    static func settings(_ keys: [ConfigurationKey]) throws -> Settings {
+        do {
+            return try Settings.load(keys: keys, environment: ProcessInfo.processInfo.environment)
+        } catch {
+            throw Refusal("\(error)")
+        }
+    }
+
+    /// The apps file: the option where it is given, else `HELIOGRAPH_APPS`.
+    static func apps(_ path: String?) throws -> AppCatalog {
+        do {
+            if let path { return try AppCatalog.load(path: path) }
+            return try AppCatalog.load(path: try settings(.apps).string(.apps))
+        } catch let error as ConfigurationError {
+            throw Refusal("\(error)")
+        }
+    }
+
+    /// Speaks up only when something is wrong: a command's output is its answer.
+    static var logger: Logger {
+        var logger = Logger(label: "pushctl") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        return logger
+    }
+}
+
+/// A command that cannot do what it was asked to: one clear sentence, exit code 1.
+struct Refusal: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// `--apps`, for every command that needs to know the apps.
+struct AppsOption: ParsableArguments {
+    @Option(help: "The apps file; HELIOGRAPH_APPS when it is not given.")
+    var apps: String?
+
+    func load() throws -> AppCatalog { try Environment.apps(apps) }
+}

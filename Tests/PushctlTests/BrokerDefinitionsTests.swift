@@ -1,0 +1,44 @@
+import PushProtocol
+import Testing
+
+@testable import Pushctl
+
+@Suite struct BrokerDefinitionsTests {
+    static let definitions = BrokerDefinitions(apps: ["family-portal", "other"].compactMap(AppID.init(rawValue:)))
+
+    @Test func `every role and every app's upstream has a user, and each a password`() throws {
+        let names = Self.definitions.users.map(\.name)
+        #expect(
+            Set(names) == [
+                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback",
+                "upstream-family-portal", "upstream-other", "administrator",
+            ])
+        var asked: [String] = []
+        let json = Self.definitions.json { user in
+            asked.append(user)
+            return "secret"
+        }
+        #expect(asked == names)
+        #expect(json["permissions"]?.array?.count == names.count)
+        #expect("\(json)".contains("secret") == false)
+    }
+
+    @Test func `an upstream service may publish events of its own app only`() throws {
+        let json = Self.definitions.json { _ in "x" }
+        let topics = try #require(json["topic_permissions"]?.array)
+        #expect(topics.count == 2)
+        #expect(topics[0]["user"] == "upstream-family-portal")
+        #expect(topics[0]["exchange"] == "events" && topics[0]["write"] == #"^family-portal\."#)
+    }
+
+    @Test func `only the administrator is one`() throws {
+        let users = try #require(Self.definitions.json { _ in "x" }["users"]?.array)
+        #expect(users.filter { $0["tags"] != [] }.map { $0["name"] } == ["administrator"])
+    }
+
+    /// The worked example of rabbitmq.com/docs/passwords.
+    @Test func `a password is hashed as the broker expects`() {
+        let hash = RabbitMQPassword.hash("test12", salt: [0x90, 0x8d, 0xc6, 0x0a])
+        #expect(hash == "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR")
+    }
+}
