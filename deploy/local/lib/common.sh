@@ -43,7 +43,7 @@ port_is_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 need_free_port() {
   if port_is_open "$1"; then
     fail "port $1, wanted for $2, is taken by another program" \
-      "stop it, or choose other ports: HELIOGRAPH_PORT_BASE=<number> $0"
+      "stop it, or choose other ports: LOCAL_PORT_BASE=<number> $0"
   fi
 }
 

@@ -27,7 +27,7 @@ build_products() {
   local log=$STATE/log/build.log
   mkdir -p "$STATE/log"
   (cd "$ROOT" && swift build -c "$CONFIGURATION" 2>&1) | tee "$log" | progress_of_build
-  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -E 'error:' "$log" | sort -u | head -n 20 >&2; fail "the build failed" "see $log"; }
+  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -E '^[^ ]*error:' "$log" | sort -u | head -n 20 >&2; fail "the build failed" "see $log"; }
 }
 
 # One changing line on a terminal, a line every so often elsewhere.
@@ -161,7 +161,7 @@ export FCM_URL='https://localhost:$SIMULATOR_FCM_PORT'
 export PROVIDER_CA_FILE='$STATE/credentials/simulator-ca.pem'
 export REGISTRY_OPERATOR_KEY='$(secret operator)'
 export HELIOGRAPH_APPS='$STATE/apps.yaml'
-export HELIOGRAPH_BEARER_SECRET_FILE='$STATE/credentials/bearer.secret'
+export BEARER_SECRET_FILE='$STATE/credentials/bearer.secret'
 END
   )
 }

@@ -1,0 +1,43 @@
+"""One stack for the whole run, started as a new user would, on ports and in a folder of its own."""
+
+import pathlib
+import socket
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "deploy" / "local" / "lib"))
+
+from local_stack import Stack  # noqa: E402
+
+
+def free_port_base() -> int:
+    """The first sixteen ports in a row that nobody listens on."""
+
+    def free(port: int) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) != 0
+
+    return next(base for base in range(23000, 29000, 20) if all(free(base + offset) for offset in range(16)))
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory):
+    """A running stack; its first output, as a person saw it, is `stack.told`."""
+    stack = Stack(tmp_path_factory.mktemp("stack"), free_port_base())
+    stack.told = stack.up()
+    yield stack
+    stack.down("--erase")
+
+
+@pytest.fixture
+def phones(stack):
+    """Registers devices for the test alone, and forgets what the simulator saw before."""
+    stack.forget_requests()
+
+    def register(app: str, user: str, token: str, **options):
+        status, answer = stack.register(app, user, token, **options)
+        assert (status, answer) == (200, {"success": True, "error": None})
+
+    return register

@@ -1,0 +1,81 @@
+"""The main job: one command, two events, what the phones got. Payloads are those of the product documents."""
+
+from local_stack import SERVICES
+
+CHAT = {
+    "aps": {
+        "alert": {"title": "New message", "body": "Pat: Dinner is at seven."},
+        "sound": "default",
+        "badge": 1,
+        "category": "chat_message",
+    },
+    "data": {
+        "type": "chat_message",
+        "message_id": 123,
+        "sender_id": 456,
+        "sender_name": "Pat",
+        "thread_id": None,
+    },
+}
+
+RADAR = {
+    "aps": {
+        "alert": {
+            "title": "Hide & Seek",
+            "body": "A 3 km radar question has been asked. Your answer timer is running.",
+        },
+        "sound": "default",
+        "content-available": 1,
+        "interruption-level": "time-sensitive",
+    },
+    "data": {
+        "event_type": "question_asked",
+        "game_id": "6c0a7c1e-95f1-4c2b-8a4e-0f6d2b1f9a11",
+        "question_id": "q-1",
+        "question_type": "radar",
+        "question_status": "answerable",
+        "parameters": {"radius_m": 3000},
+    },
+}
+
+
+def test_the_demo_reaches_the_phones_byte_for_byte(stack):
+    # This test must see the demo's own requests, so it runs before any that forgets them.
+    requests = stack.requests("apns")
+    assert [request["body"] for request in requests if request["headers"]["apns-topic"] == "com.familyportal.app"] == [CHAT]
+    assert [request["body"] for request in requests if request["headers"]["apns-topic"] == "com.example.hideandseek"] == [RADAR]
+    for request in requests:
+        assert request["status"] == 200
+        assert request["headers"]["apns-push-type"] == "alert"
+        assert request["headers"].get("apns-priority", "10") == "10"
+        assert request["path"] == f"/3/device/{request['token']}"
+        assert request["headers"]["apns-id"] == request["headers"]["apns-id"].lower()
+        assert len(request["headers"]["apns-collapse-id"]) == 36
+
+
+def test_the_demo_reaches_the_android_phone(stack):
+    (request,) = stack.requests("fcm")
+    message = request["body"]["message"]
+    assert request["status"] == 200
+    assert message["notification"] == {"title": "New message", "body": "Pat: Dinner is at seven."}
+    assert message["data"]["message_id"] == "123"
+
+
+def test_a_person_is_shown_what_arrived_and_where_to_look(stack):
+    assert "New message: Pat: Dinner is at seven." in stack.told
+    assert "radar question has been asked" in stack.told
+    for place in ("phones", "request log", "registry", "logs", "join in"):
+        assert place in stack.told
+
+
+def test_every_service_says_that_it_is_ready_and_what_it_measures(stack):
+    for service in SERVICES:
+        stack.service("ready", service)
+    status, metrics = stack.http("GET", stack.env["RULES_URL"] + "/metrics")
+    assert status == 200 and "heliograph_" in metrics
+
+
+def test_a_second_up_takes_seconds_and_starts_nothing_anew(stack):
+    pids = {service: stack.service("pid", service) for service in SERVICES + ["broker", "database"]}
+    stack.up("--no-demo", timeout=60)
+    assert pids == {service: stack.service("pid", service) for service in SERVICES + ["broker", "database"]}

@@ -1,0 +1,97 @@
+"""A dead token is retired: exactly that registration, and only if it is not newer than the provider's word."""
+
+import time
+import uuid
+
+from local_stack import cloud_event, eventually
+
+TYPE = "chat.message.created"
+
+
+def script(stack, **outcome) -> None:
+    status, answer = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", outcome)
+    assert status in (200, 201, 204), answer
+
+
+def devices(stack, user: str) -> list[dict]:
+    status, answer = stack.http(
+        "GET", f"{stack.env['REGISTRY_URL']}/v1/operator/devices?app=family-portal&user={user}",
+        headers={"Authorization": f"Bearer {stack.env['REGISTRY_OPERATOR_KEY']}"})
+    assert status == 200, answer
+    return answer["devices"]
+
+
+def states(stack, user: str) -> list[str]:
+    return sorted(device["state"] for device in devices(stack, user))
+
+
+def tell(stack, user: str) -> str:
+    event = str(uuid.uuid4())
+    data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
+            "participants": [user]}
+    stack.publish(f"family-portal.{TYPE}", cloud_event(TYPE, data, event), content_type="application/cloudevents+json")
+    return event
+
+
+def requests_of(stack, token: str, provider="apns") -> list[dict]:
+    return [request for request in stack.requests(provider) if request["token"] == token]
+
+
+def test_apns_410_retires_that_registration_and_no_other(stack, phones):
+    user, dead, alive = f"u-{uuid.uuid4()}", uuid.uuid4().hex, uuid.uuid4().hex
+    phones("family-portal", user, dead)
+    phones("family-portal", user, alive)
+    script(stack, provider="apns", token=dead, status=410, reason="Unregistered", timestamp=int(time.time() * 1000) + 1000)
+    tell(stack, user)
+    eventually(lambda: states(stack, user) == ["active", "invalidated"], what="the retirement")
+    tell(stack, user)
+    eventually(lambda: len(requests_of(stack, alive)) == 2, what="the second push")
+    assert len(requests_of(stack, dead)) == 1
+
+
+def test_a_registration_newer_than_the_providers_word_is_kept(stack, phones):
+    user, token = f"u-{uuid.uuid4()}", uuid.uuid4().hex
+    phones("family-portal", user, token)
+    script(stack, provider="apns", token=token, status=410, reason="Unregistered",
+           timestamp=int(time.time() * 1000) - 3_600_000, count=1)
+    tell(stack, user)
+    eventually(lambda: len(requests_of(stack, token)) == 1, what="the refused push")
+    # The next push gets through only if the registration is still there, and by then the command has been dealt with.
+    eventually(lambda: stack.depth("feedback.outcomes") == 0 and stack.depth("token-registry.devices") == 0)
+    tell(stack, user)
+    eventually(lambda: len(requests_of(stack, token)) == 2, what="the push after")
+    assert states(stack, user) == ["active"]
+
+
+def test_fcm_unregistered_retires_and_a_later_registration_revives(stack, phones):
+    user, token = f"u-{uuid.uuid4()}", f"fcm:{uuid.uuid4().hex}"
+    phones("family-portal", user, token, platform="android")
+    script(stack, provider="fcm", token=token, status=404, errorCode="UNREGISTERED", count=1)
+    tell(stack, user)
+    eventually(lambda: states(stack, user) == ["invalidated"], what="the retirement")
+    phones("family-portal", user, token, platform="android")
+    assert states(stack, user) == ["active"]
+    tell(stack, user)
+    eventually(lambda: [r for r in requests_of(stack, token, "fcm") if r["status"] == 200], what="the push after")
+
+
+def test_a_token_that_another_user_registers_is_theirs_alone(stack, phones):
+    first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
+    phones("family-portal", first, token)
+    phones("family-portal", second, token)
+    assert states(stack, first) == []
+    tell(stack, first)
+    event = tell(stack, second)
+    eventually(lambda: requests_of(stack, token), what="the new owner's push")
+    assert [r["body"]["data"]["message_id"] for r in requests_of(stack, token)] == [event]
+
+
+def test_an_unregistered_device_hears_nothing_more(stack, phones):
+    user, token, other = f"u-{uuid.uuid4()}", uuid.uuid4().hex, uuid.uuid4().hex
+    phones("family-portal", user, token)
+    phones("family-portal", user, other)
+    phones("family-portal", user, token, verb="unregister")
+    assert states(stack, user) == ["active", "signed-out"]
+    tell(stack, user)
+    eventually(lambda: requests_of(stack, other), what="the other device's push")
+    assert requests_of(stack, token) == []

@@ -1,0 +1,158 @@
+"""A stack that deploy/local/up started, seen from outside: its addresses, its services, its bus and its phones.
+
+Used by the system tests and the benches. Nothing here knows the inside of a service.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pika
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LOCAL = ROOT / "deploy" / "local"
+SERVICES = ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "provider-simulator"]
+
+
+class Stack:
+    """One stack, in a folder and on ports of its own."""
+
+    def __init__(self, state: pathlib.Path, port_base: int, build: str = "debug"):
+        self.state = pathlib.Path(state)
+        self.build = build
+        self.environment = dict(
+            os.environ, LOCAL_STATE=str(self.state), LOCAL_PORT_BASE=str(port_base), LOCAL_BUILD=build
+        )
+
+    def up(self, *options: str, timeout: float = 900) -> str:
+        """Starts it in the background; returns what the command told a person."""
+        done = subprocess.run(
+            [LOCAL / "up", "--detach", *options],
+            env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"deploy/local/up failed:\n{done.stderr[-4000:]}")
+        return done.stderr
+
+    def down(self, *options: str) -> None:
+        subprocess.run(
+            [LOCAL / "down", *options], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=180
+        )
+
+    def service(self, verb: str, name: str) -> str:
+        """deploy/local/service VERB NAME."""
+        done = subprocess.run(
+            [LOCAL / "service", verb, name],
+            env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"service {verb} {name}: {done.stderr[-2000:]}")
+        return done.stdout.strip()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What .local/env tells whoever joins in."""
+        lines = (self.state / "env").read_text().splitlines()
+        pairs = (shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
+        return dict(pairs)
+
+    # HTTP
+
+    def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None):
+        """(status, parsed JSON or text)."""
+        data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data=data, method=method, headers=headers or {})
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                status, text = answer.status, answer.read()
+        except urllib.error.HTTPError as refusal:
+            status, text = refusal.code, refusal.read()
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text.decode(errors="replace")
+
+    def requests(self, provider: str) -> list[dict]:
+        """The simulator's request log."""
+        status, answer = self.http("GET", f"{self.env['SIMULATOR_URL']}/{provider}/requests")
+        assert status == 200, answer
+        return answer["requests"]
+
+    def forget_requests(self) -> None:
+        self.http("DELETE", f"{self.env['SIMULATOR_URL']}/requests")
+
+    def bearer(self, app: str, user: str, *options: str) -> str:
+        done = subprocess.run(
+            [self.product("pushctl"), "token", "mint", "--app", app, "--user", user, "--apps", self.env["HELIOGRAPH_APPS"],
+             *options],
+            capture_output=True, text=True, timeout=30, check=True,
+        )
+        return done.stdout.strip()
+
+    def product(self, name: str) -> pathlib.Path:
+        return ROOT / ".build" / self.build / name
+
+    def register(self, app: str, user: str, token: str, platform: str = "ios", environment: str = "production",
+                 verb: str = "register", bearer: str | None = None):
+        return self.http(
+            "POST", f"{self.env['REGISTRY_URL']}/api/notifications/push/{verb}",
+            {"token": token, "platform": platform, "environment": environment},
+            {"Authorization": f"Bearer {bearer or self.bearer(app, user)}"},
+        )
+
+    # The bus
+
+    @contextlib.contextmanager
+    def channel(self):
+        """A pika channel with confirms, closed afterwards."""
+        connection = pika.BlockingConnection(pika.URLParameters(self.env["AMQP_URL"]))
+        try:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            yield channel
+        finally:
+            if connection.is_open:
+                connection.close()
+
+    def publish(self, routing_key: str, body: bytes, **properties) -> None:
+        with self.channel() as channel:
+            channel.basic_publish("events", routing_key, body, pika.BasicProperties(**properties), mandatory=True)
+
+    def depth(self, queue: str) -> int:
+        with self.channel() as channel:
+            return channel.queue_declare(queue, passive=True).method.message_count
+
+    def take(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
+        """Empties a queue."""
+        taken = []
+        with self.channel() as channel:
+            while True:
+                method, properties, body = channel.basic_get(queue, auto_ack=True)
+                if method is None:
+                    return taken
+                taken.append((properties, body))
+
+
+def cloud_event(type: str, data: dict, id: str, source: str = "/system-test") -> bytes:
+    """A structured CloudEvent."""
+    return json.dumps({"specversion": "1.0", "id": id, "source": source, "type": type, "data": data}).encode()
+
+
+def eventually(condition, within: float = 30, what: str = "the condition"):
+    """Waits until the condition gives something true, and returns that."""
+    deadline = time.monotonic() + within
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not hold within {within} s")
+        time.sleep(0.1)
