@@ -1,0 +1,40 @@
+import FoundationEssentials
+import Messaging
+import Postgres
+import PushProtocol
+
+/// Keeps what the providers said about each notification.
+struct OutcomeStore: Sendable {
+    let pool: PostgresPool
+
+    /// Keeps a batch in one statement. An answer that is known already changes nothing.
+    func keep(_ messages: [Outcomes]) async throws {
+        let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
+        guard !rows.isEmpty else { return }
+        let reasons = rows.map(\.outcome.answer.reason)
+        try await Outage.whenAway {
+            try await pool.execute(
+                """
+                INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
+                SELECT * FROM unnest(
+                    \(rows.map(\.outcome.notification)), \(rows.map(\.outcome.device)),
+                    \(rows.map(\.outcome.answer.disposition.rawValue)), \(rows.map(\.origin.rawValue)), \(reasons),
+                    \(rows.map(\.outcome.at.date))
+                ) AS new (notification, device, disposition) ORDER BY notification, device, disposition
+                ON CONFLICT DO NOTHING
+                """)
+        }
+    }
+}
+
+extension Outcome.Answer {
+    /// The provider's word. Postgres has no NUL in a text.
+    fileprivate var reason: String? {
+        switch self {
+        case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason),
+            .skipped(let reason):
+            reason.replacing("\0", with: "")
+        case .accepted, .expired: nil
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+@Suite(.timeLimit(.minutes(2))) struct OutcomeHandlerTests {
+    func outcomes(_ outcomes: [Outcome]) -> Outcomes {
+        Outcomes(
+            trace: Trace(id: UUID(), correlation: "e", causation: "p"), app: AppID(rawValue: "test")!, origin: .apns,
+            environment: .production, lane: .interactive, outcomes: outcomes)
+    }
+
+    func delivery(_ message: Outcomes) throws -> Delivery<Outcomes> {
+        let inbound = Inbound(
+            queue: .rulesOutcomes, exchange: "outcomes", routingKey: "apns.accepted", body: try message.wireBody())
+        return Delivery(inbound: inbound, message: message)
+    }
+
+    @Test func `every answer is kept, once, however often it comes`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
+            let (notification, device) = (UUID(), UUID())
+            let at = Timestamp(milliseconds: 5_000)
+            func outcome(_ answer: Outcome.Answer, device: UUID? = device) -> Outcome {
+                Outcome(notification: notification, device: device, answer: answer, at: at, registeredAt: nil)
+            }
+            let first = try delivery(
+                outcomes([
+                    outcome(.throttled(reason: "TooManyRequests")), outcome(.accepted(id: "x")),
+                    outcome(.skipped(reason: "no-device"), device: nil),
+                    outcome(.rejected(reason: "a\0'b", suspectToken: true)),
+                ]))
+            let empty = try delivery(outcomes([]))
+            #expect(try handler.decode(first.inbound) == first.message)
+            #expect(try await handler.handle([first, empty]).map(\.disposition) == [.done, .done])
+            #expect(try await handler.handle([first, first]).map(\.disposition) == [.done, .done])
+            #expect(try await handler.handle([empty]).map(\.disposition) == [.done])
+            let found: [String] = try await pool.query(
+                "SELECT array_agg(disposition || ':' || coalesce(reason, '-')) FROM rules.outcome"
+            ).single()
+            #expect(
+                found.sorted() == ["accepted:-", "rejected:a'b", "skipped:no-device", "throttled:TooManyRequests"])
+        }
+    }
+
+    @Test func `a database that is away is an outage`() async throws {
+        let configuration = try PostgresConfiguration(
+            url: "postgresql://nobody@127.0.0.1:1/none", checkoutTimeout: .milliseconds(100), applicationName: "tests")
+        try await TestDatabase.withPool(configuration) { pool in
+            let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
+            let message = outcomes([
+                Outcome(notification: UUID(), device: nil, answer: .expired, at: .now, registeredAt: nil)
+            ])
+            await #expect(throws: Outage.self) { try await handler.handle([try delivery(message)]) }
+        }
+    }
+
+    @Test func `the service's role may do what the service does, and no more`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let rights: [String] = try await pool.query(
+                """
+                SELECT array_agg(table_name || ' ' || privilege_type)
+                FROM information_schema.role_table_grants WHERE grantee = 'heliograph_rules' AND table_schema = 'rules'
+                """
+            ).single()
+            let tables = ["decision", "event", "outcome"].flatMap { ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"] }
+            #expect(rights.sorted() == (tables + ["migration SELECT"]).sorted())
+        }
+    }
+}

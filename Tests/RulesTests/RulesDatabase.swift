@@ -1,0 +1,68 @@
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+
+@testable import Rules
+
+/// A real database with the schema of rules in it.
+enum RulesDatabase {
+    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Services/Rules/Storage/Migrations").path
+
+    static func withPool<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "rules", directory: migrations, configuration: configuration, logger: Logger(label: "tests"))
+            return try await TestDatabase.withPool(configuration, body)
+        }
+    }
+
+    /// How many rows a table of rules has.
+    static func count(_ table: SQL, _ pool: PostgresPool) async throws -> Int {
+        try await pool.query("SELECT count(*) FROM \(table)").single()
+    }
+
+    /// How many events, decisions and outcomes are kept.
+    static func counts(_ pool: PostgresPool) async throws -> [Int] {
+        [
+            try await count("rules.event", pool), try await count("rules.decision", pool),
+            try await count("rules.outcome", pool),
+        ]
+    }
+}
+
+/// A delivery of `body` as an upstream published it.
+func delivered(
+    _ body: String, routingKey: String = "test.thing.happened", contentType: String? = "application/cloudevents+json",
+    headers: [String: String] = [:], redelivered: Bool = false
+) -> Inbound {
+    Inbound(
+        queue: .rulesEvents, exchange: "events", routingKey: routingKey, contentType: contentType, headers: headers,
+        body: Array(body.utf8), redelivered: redelivered, firstSeen: Timestamp(milliseconds: 1_000))
+}
+
+/// A structured CloudEvent.
+func cloudEvent(
+    id: String = "e-1", type: String = "thing.happened", data: String = #"{"name":"Pat","users":[1,2]}"#,
+    extra: String = ""
+) -> String {
+    #"{"specversion":"1.0","id":"\#(id)","source":"/up","type":"\#(type)","data":\#(data)\#(extra)}"#
+}
+
+/// What the registry answers for each notification of a message.
+func answers(to outbound: [Outbound]) throws -> [Outcomes] {
+    try outbound.map { message in
+        let notification = try Notification.decode(wireBody: message.body)
+        return Outcomes(
+            trace: notification.trace.next(id: UUID()), app: notification.app, origin: .registry, environment: nil,
+            lane: notification.lane,
+            outcomes: notification.recipients.map {
+                Outcome(
+                    notification: $0.notification, device: nil, answer: .skipped(reason: "no-device"),
+                    at: Timestamp(milliseconds: 2_000), registeredAt: nil)
+            })
+    }
+}
