@@ -176,8 +176,8 @@ let package = Package(
         tests(
             "ServiceKit",
             [
-                "ServiceKit", "SampleService", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging, metrics,
-                coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
+                "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
             "TokenRegistry",

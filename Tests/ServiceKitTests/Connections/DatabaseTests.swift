@@ -1,0 +1,47 @@
+import Postgres
+import ServiceKit
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DatabaseTests {
+    @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))
+    func `the database is ready once it answers and its schema is recent enough`() async throws {
+        try await TestDatabase.withDatabase { configuration in
+            let server = try TestDatabase.serverURL
+            let url = server[...(server.lastIndex(of: "/") ?? server.startIndex)] + configuration.database
+            let test = try TestContext(.postgres, ["DATABASE_URL": String(url)])
+            let database = try test.context.database(schema: "sample", migration: 2)
+            let folder = try TemporaryFolder()
+            try await test.running(database.services) {
+                try await eventually("the database") { test.state("database") == .holds }
+                try await eventually("the schema's absence") {
+                    test.reason("schema")
+                        == "schema sample is at migration 0, 2 is needed; run `pushctl migrate`"
+                }
+                try folder.write("0001_first.sql", "CREATE TABLE sample.first (id int)")
+                try folder.write("0002_second.sql", "CREATE TABLE sample.second (id int)")
+                try await PostgresMigrator.migrate(
+                    schema: "sample", directory: folder.path, configuration: configuration,
+                    logger: test.context.logger)
+                try await eventually("readiness") { test.readiness.report.isReady }
+            }
+        }
+    }
+
+    @Test func `a database that is away keeps the service waiting, and stopping is still quick`() async throws {
+        let test = try TestContext(.postgres, ["DATABASE_URL": "postgresql://sample:hunter2@127.0.0.1:1/x"])
+        let database = try test.context.database(schema: "sample", migration: 1)
+        try await test.running(database.services) {
+            try await eventually("the database") { test.reason("database") != nil }
+            try await eventually("the schema") { test.reason("schema")?.contains("not looked at") == false }
+            #expect(test.reason("schema")?.contains("hunter2") == false)
+        }
+    }
+
+    @Test func `an address that cannot be used is refused with its key and without its password`() throws {
+        let test = try TestContext(.postgres, ["DATABASE_URL": "postgresql://sample:hunter2@host/x?nonsense=1"])
+        let error = #expect(throws: ConfigurationError.self) { try test.context.postgres() }
+        #expect(error?.problems.first?.hasPrefix("DATABASE_URL: ") == true)
+        #expect(error?.problems.first?.contains("hunter2") == false)
+    }
+}
