@@ -1,4 +1,53 @@
+import Logging
+import Messaging
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// The first stage: what happened becomes who shall hear of it.
 @main
 struct RulesApp {
-    static func main() async throws {}
+    static let rulesDirectory = ConfigurationKey(
+        "RULES_DIRECTORY", .directory, required: true,
+        summary: "The folder of the rule files, one <app>.yaml for each app; nothing else may lie in it.")
+
+    static let keys: [ConfigurationKey] = .amqp + .postgres + [rulesDirectory]
+
+    static func main() async {
+        await ServiceMain.run(
+            "rules", summary: "Decides which users hear of a domain event, and how.", keys: keys, build: build)
+    }
+
+    static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
+        let book = try rules(in: context.settings.string(rulesDirectory))
+        for ruleSet in book.ruleSets.values {
+            context.logger.info(
+                "Rules taken",
+                metadata: [
+                    LogKey.app: "\(ruleSet.app)", LogKey.version: "\(ruleSet.version)",
+                    LogKey.count: "\(ruleSet.rules.count)",
+                ])
+        }
+
+        let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
+        let database = try context.database(schema: "rules", migration: 1)
+
+        let events = Stage(
+            service: context.name, queues: [.rulesEvents], bus: bus.bus,
+            handler: EventHandler(book: book, store: DecisionStore(pool: database.pool)), logger: context.logger)
+        let outcomes = Stage(
+            service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
+            handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
+
+        return ServiceAssembly(database.services + bus.services + [events, outcomes])
+    }
+
+    /// The rule files of a folder, each mistake in them a line of its own.
+    private static func rules(in directory: String) throws(ConfigurationError) -> RuleBook {
+        do {
+            return try RuleDirectory.load(directory)
+        } catch {
+            throw ConfigurationError(error.problems.map { "\(directory)/\($0)" })
+        }
+    }
 }

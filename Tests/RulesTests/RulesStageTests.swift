@@ -1,0 +1,121 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceLifecycle
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// The two handlers in the real runtime, on a real database.
+@Suite(.timeLimit(.minutes(2))) struct RulesStageTests {
+    static let notifications = WorkQueue.registryNotifications(.interactive).name
+
+    /// Runs both stages for as long as `body` takes.
+    func withStages(_ body: (InMemoryBus, PostgresPool) async throws -> Void) async throws {
+        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        try await RulesDatabase.withPool { pool in
+            let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
+            let logger = Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() }
+            let events = Stage(
+                service: "rules", queues: [.rulesEvents], bus: bus,
+                handler: EventHandler(book: book, store: DecisionStore(pool: pool)), logger: logger)
+            let outcomes = Stage(
+                service: "rules", queues: [.rulesOutcomes], bus: bus,
+                handler: OutcomeHandler(store: OutcomeStore(pool: pool)), logger: logger)
+            let running = Task {
+                try await withThrowingDiscardingTaskGroup { group in
+                    group.addTask { try await events.run() }
+                    group.addTask { try await outcomes.run() }
+                }
+            }
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(bus, pool)) } catch { result = .failure(error) }
+            running.cancel()
+            bus.close()
+            _ = await running.result
+            try result.get()
+        }
+    }
+
+    func publish(_ body: String, on bus: InMemoryBus, routingKey: String = "test.thing.happened") {
+        let confirmation = bus.send(
+            to: "events", routingKey, Array(body.utf8),
+            properties: AMQPProperties(contentType: "application/cloudevents+json"))
+        #expect(confirmation == .confirmed)
+    }
+
+    func settled(_ bus: InMemoryBus) -> Bool {
+        [WorkQueue.rulesEvents, .rulesOutcomes].allSatisfy {
+            bus.messages(in: $0.name).isEmpty && bus.unsettled(in: $0.name) == 0
+        }
+    }
+
+    @Test func `an event is published before it is settled, and its outcomes are kept`() async throws {
+        try await withStages { bus, pool in
+            bus.holdConfirms(true)
+            publish(cloudEvent(), on: bus)
+            let body = try await eventuallySome("the notification") {
+                bus.messages(in: RulesStageTests.notifications).first?.body
+            }
+            #expect(bus.unsettled(in: WorkQueue.rulesEvents.name) == 1)
+            bus.holdConfirms(false)
+            try await eventually("the event is settled") { settled(bus) }
+
+            let notification = try Notification.decode(wireBody: body)
+            let outcomes = Outcomes(
+                trace: notification.trace.next(id: UUID()), app: notification.app, origin: .registry, environment: nil,
+                lane: .interactive,
+                outcomes: notification.recipients.map {
+                    Outcome(
+                        notification: $0.notification, device: nil, answer: .skipped(reason: "no-device"), at: .now,
+                        registeredAt: nil)
+                })
+            bus.send(to: "outcomes", "registry.skipped", try outcomes.wireBody())
+            try await eventually("the outcomes are kept") { try await RulesDatabase.counts(pool) == [1, 2, 2] }
+
+            publish(cloudEvent(), on: bus)
+            try await eventually("the copy is settled") { settled(bus) }
+            #expect(bus.messages(in: RulesStageTests.notifications).count == 1)
+        }
+    }
+
+    @Test func `what breaks between keeping and confirming is published again under the same ids`() async throws {
+        try await withStages { bus, pool in
+            bus.holdConfirms(true)
+            publish(cloudEvent(), on: bus)
+            try await eventually("the first attempt") { bus.messages(in: RulesStageTests.notifications).count == 1 }
+            bus.loseConnection()
+            bus.holdConfirms(false)
+            try await eventually("the second attempt") {
+                bus.messages(in: RulesStageTests.notifications).count == 2 && settled(bus)
+            }
+            let bodies = bus.messages(in: RulesStageTests.notifications).map(\.body)
+            #expect(
+                try Notification.decode(wireBody: bodies[0]).recipients
+                    == Notification.decode(wireBody: bodies[1]).recipients)
+            #expect(try await RulesDatabase.counts(pool) == [1, 2, 0])
+        }
+    }
+
+    @Test func `bad events are kept for a person with a reason, and harm nothing around them`() async throws {
+        try await withStages { bus, _ in
+            publish("not json", on: bus)
+            publish(String(repeating: "[", count: 5_000), on: bus)
+            publish(cloudEvent().replacing("\"1.0\"", with: "\"0.3\""), on: bus)
+            publish(cloudEvent(id: "unrenderable", data: #"{"users":[1]}"#), on: bus)
+            publish(cloudEvent(id: "unknown", type: "thing.else"), on: bus)
+            publish(cloudEvent(id: "good"), on: bus)
+            try await eventually("all are settled") { settled(bus) }
+            let reasons = bus.messages(in: WorkQueue.rulesEvents.deadName).map { message -> String in
+                guard case .text(let reason) = message.properties.headers[HeaderName.reason] else { return "none" }
+                return reason
+            }
+            #expect(reasons.sorted() == ["invalid-field", "missing-field", "not-json", "too-deep"])
+            #expect(bus.messages(in: RulesStageTests.notifications).map(\.properties.correlationID) == ["good"])
+        }
+    }
+}
