@@ -168,7 +168,7 @@ let package = Package(
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging]),
-        tests("Postgres", ["Postgres", "TestSupport", logging], data: ["Migrations"]),
+        tests("Postgres", ["Postgres", "TestSupport", logging]),
         tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "HTTP2", "TestSupport", logging, hummingbird]),
         tests("Messaging", ["Messaging", "AMQP", "PushProtocol", "TestSupport", logging, metricsTestKit, lifecycle]),

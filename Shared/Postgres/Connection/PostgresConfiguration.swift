@@ -54,6 +54,15 @@ package struct PostgresConfiguration: Sendable {
         return copy
     }
 
+    /// The same user and database, on another server.
+    package func with(host: String, port: Int) -> PostgresConfiguration {
+        var copy = self
+        copy.keywords["host"] = host
+        copy.keywords["hostaddr"] = nil
+        copy.keywords["port"] = String(port)
+        return copy
+    }
+
     /// What libpq connects with.
     var connectionKeywords: [String: String] {
         let milliseconds = { (duration: Duration) in max(1, Int(duration / .milliseconds(1))) }
@@ -102,7 +111,14 @@ package struct PostgresConfiguration: Sendable {
 extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {
     /// Without the password.
     package var description: String {
-        "\(keywords["user"] ?? "")@\(keywords["host"] ?? ""):\(keywords["port"] ?? "5432")/\(database)"
+        let ports = (keywords["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
+        let hosts = (keywords["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
+        // One port serves all hosts, or each has its own.
+        let servers = hosts.enumerated().map { index, host in
+            let port = ports.count == 1 ? ports[0] : ports.dropFirst(index).first ?? ""
+            return port.isEmpty ? String(host) : "\(host):\(port)"
+        }
+        return "\(keywords["user"] ?? "")@\(servers.joined(separator: ","))/\(database)"
     }
 
     package var customMirror: Mirror { Mirror(self, children: ["target": description]) }

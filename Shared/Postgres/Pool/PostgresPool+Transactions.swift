@@ -7,6 +7,7 @@ extension PostgresPool {
     /// `commitUnknown` and never retried here.
     ///
     /// Cancelling the task ends the body's statements and rolls back; a `COMMIT` under way is seen through.
+    @discardableResult
     package func transaction<R: Sendable>(
         isolation: PostgresIsolation = .readCommitted,
         _ body: @Sendable (PostgresTransaction) async throws -> R

@@ -34,7 +34,7 @@ package enum TestDatabase {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         var server = configuration
         // Creating and dropping wait for the disk.
-        (server.poolSize, server.statementTimeout) = (1, .seconds(30))
+        (server.poolSize, server.checkoutTimeout, server.statementTimeout) = (1, .seconds(10), .seconds(30))
         return try await withPool(server) { server in
             try await server.execute("CREATE DATABASE \(identifier: name)")
             let result: Result<R, any Error>

@@ -1,0 +1,17 @@
+import Synchronization
+
+/// Counts what happens in concurrent tasks.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+
+    /// Counts one more, and returns the count.
+    @discardableResult
+    func increment() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}

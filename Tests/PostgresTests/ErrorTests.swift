@@ -1,0 +1,48 @@
+import Testing
+
+@testable import Postgres
+
+@Suite struct ErrorTests {
+    @Test(arguments: ["08006", "53100", "53300", "57P01", "57P02", "57P03", "57014", "25006", "55P03", "58030"])
+    func `a server that cannot serve is an outage`(state: String) {
+        #expect(PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
+    }
+
+    @Test(arguments: ["23505", "22P02", "42601", "40001", "40P01", "P0001", "57000"])
+    func `a statement that cannot be served is not an outage`(state: String) {
+        #expect(!PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
+    }
+
+    @Test(arguments: [
+        PostgresError.Code.connectionFailed, .connectionLost, .deadlineExceeded, .checkoutTimedOut, .commitUnknown,
+    ])
+    func `a connection that is not to be had is an outage`(code: PostgresError.Code) {
+        #expect(PostgresError(code, operation: "", detail: "").isOutage)
+    }
+
+    @Test func `only serialization failures and deadlocks are retried again and again`() {
+        var retries = TransactionRetries()
+        let deadlock = PostgresError(.sqlState("40P01"), operation: "", detail: "")
+        #expect((1...6).map { _ in retries.next(after: deadlock) } == [1, 2, 3, 4, 5, nil])
+        for code in [PostgresError.Code.sqlState("23505"), .commitUnknown, .deadlineExceeded, .cancelled] {
+            var retries = TransactionRetries()
+            #expect(retries.next(after: PostgresError(code, operation: "", detail: "")) == nil)
+        }
+        #expect(retries.next(after: nil) == nil)
+    }
+
+    @Test(arguments: [PostgresError.Code.connectionLost, .sqlState("57P01")])
+    func `a lost connection is retried once`(code: PostgresError.Code) {
+        var retries = TransactionRetries()
+        let lost = PostgresError(code, operation: "", detail: "")
+        #expect(retries.next(after: lost) == 1)
+        #expect(retries.next(after: lost) == nil)
+    }
+
+    @Test func `back-off doubles, is capped, and spreads over its second half`() {
+        let backoff = Backoff(first: .milliseconds(100), cap: .seconds(5))
+        #expect(backoff.delay(afterFailures: 1, randomness: 0) == .milliseconds(50))
+        #expect(backoff.delay(afterFailures: 3, randomness: 1) == .milliseconds(400))
+        #expect(backoff.delay(afterFailures: 400, randomness: 1) == .seconds(5))
+    }
+}
