@@ -1,6 +1,5 @@
 import FoundationEssentials
 import HTTP2
-import Hummingbird
 import Logging
 import PushProtocol
 import ServiceKit
@@ -20,7 +19,10 @@ struct ProviderSimulatorApp {
         let simulator = Simulator(
             world: try World(context), log: RequestLog(capacity: try context.settings.integer(.logSize)))
         return ServiceAssembly([
-            try control(of: simulator, context),
+            ControlServer(
+                routes: ControlRoutes(simulator: simulator, readiness: context.readiness),
+                host: try context.settings.string(.simulatorHost), port: try context.settings.integer(.controlPort),
+                logger: context.logger),
             try listener(.apns(.production), .apnsPort, simulator, identity, context),
             try listener(.apns(.development), .apnsSandboxPort, simulator, identity, context),
             try listener(.google, .fcmPort, simulator, identity, context),
@@ -37,18 +39,6 @@ struct ProviderSimulatorApp {
             tls: HTTP2ServerTLS(certificateFile: identity.certificateFile, keyFile: identity.keyFile),
             eventLoopGroup: context.eventLoopGroup, logger: context.logger,
             readiness: context.readiness.condition(role.name, waiting: "not listening yet"))
-    }
-
-    private static func control(of simulator: Simulator, _ context: ServiceContext) throws -> some Service {
-        var logger = context.logger
-        logger.logLevel = max(logger.logLevel, .warning)
-        return Application(
-            router: ControlRoutes(simulator: simulator, readiness: context.readiness).router,
-            configuration: ApplicationConfiguration(
-                address: .hostname(
-                    try context.settings.string(.simulatorHost), port: try context.settings.integer(.controlPort)),
-                serverName: nil),
-            logger: logger)
     }
 }
 

@@ -1,0 +1,144 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import PushProtocol
+import ServiceKit
+import Testing
+
+@testable import ProviderSimulator
+
+@Suite struct ControlRoutesTests {
+    static func withControl(
+        _ simulator: Simulator = Fixture.simulator(), readiness: Readiness = Readiness(),
+        _ body: @Sendable (any TestClientProtocol) async throws -> Void
+    ) async throws {
+        let app = Application(router: ControlRoutes(simulator: simulator, readiness: readiness).router)
+        try await app.test(.router, body)
+    }
+
+    static func ask(
+        _ client: any TestClientProtocol, _ method: HTTPRequest.Method, _ uri: String, _ body: String? = nil
+    ) async throws -> (status: HTTPResponse.Status, json: JSONValue?) {
+        let response = try await client.execute(uri: uri, method: method, body: body.map { ByteBuffer(string: $0) })
+        return (response.status, try? JSONReader.value(of: Array(response.body.readableBytesView)))
+    }
+
+    @Test func `the log is told, by token, from a number on, and counted`() async throws {
+        let simulator = Fixture.simulator()
+        for token in ["aa", "bb", "aa"] { _ = simulator.push { $0.path = "/3/device/\(token)" } }
+        try await Self.withControl(simulator) { client async throws in
+            let all = try await Self.ask(client, .get, "/apns/requests").json
+            #expect(all?["requests"]?.array?.count == 3 && all?["last"] == 3)
+            let own = try await Self.ask(client, .get, "/apns/requests?token=AA&since=1").json
+            #expect(own?["requests"]?.array?.map { $0["sequence"]?.int } == [3])
+            let first = try await Self.ask(client, .get, "/apns/requests?limit=1").json
+            #expect(first?["last"] == 1)
+            #expect(try await Self.ask(client, .get, "/apns/requests?count=true").json?["statuses"] == ["200": 3])
+            #expect(try await Self.ask(client, .get, "/apns/requests?count=true&token=aa").json?["count"] == 2)
+            #expect(try await Self.ask(client, .get, "/fcm/requests").json == ["requests": [], "last": 0])
+            #expect(try await Self.ask(client, .delete, "/requests").status == .noContent)
+            #expect(try await Self.ask(client, .get, "/apns/requests").json?["requests"] == [])
+        }
+    }
+
+    @Test func `outcomes are scripted and taken back`() async throws {
+        let simulator = Fixture.simulator()
+        try await Self.withControl(simulator) { client async throws in
+            let body = #"{"provider":"apns","token":"\#(Fixture.token)","status":410}"#
+            #expect(try await Self.ask(client, .post, "/outcomes", body).json == ["outcomes": 1])
+            #expect(simulator.push()?.status == 410)
+            #expect(try await Self.ask(client, .delete, "/outcomes").status == .noContent)
+            #expect(simulator.push()?.status == 200)
+        }
+    }
+
+    @Test func `tokens are pinned, all of a list or none`() async throws {
+        let simulator = Fixture.simulator()
+        try await Self.withControl(simulator) { client async throws in
+            let pin = #"{"provider":"apns","token":"AA","environment":"sandbox"}"#
+            let bad = #"{"provider":"apns","token":"AA","environment":"staging"}"#
+            let refused = try await Self.ask(client, .post, "/tokens", "[\(pin),\(bad)]")
+            #expect(refused.status == .badRequest)
+            #expect(refused.json?["error"] == "[1].environment is none of production, development, sandbox")
+            #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 200)
+            #expect(try await Self.ask(client, .post, "/tokens", pin).json == ["tokens": 1])
+            #expect(simulator.push { $0.path = "/3/device/aa" }?.reason == "BadDeviceToken")
+            #expect(simulator.push(.development) { $0.path = "/3/device/aa" }?.status == 200)
+            #expect(try await Self.ask(client, .delete, "/tokens").status == .noContent)
+            #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 200)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"provider":"apns","token":"zz"}"#, "token is not a token of apns"),
+        (#"{"provider":"apns","token":"aa","project":"p"}"#, "project has no meaning for apns"),
+        (#"{"provider":"fcm","token":"t"}"#, "project is missing"),
+        (#"{"provider":"fcm","token":"t","project":"p","topic":"x"}"#, "topic has no meaning for fcm"),
+        (#"{"token":"t"}"#, "provider is missing; it is apns or fcm"), ("{", "the body is not JSON at byte 1"),
+    ]) func `a wrong pin is refused, saying why`(body: String, problem: String) async throws {
+        try await Self.withControl { client async throws in
+            let answer = try await Self.ask(client, .post, "/tokens", body)
+            #expect(answer.status == .badRequest)
+            #expect(answer.json?["error"]?.string?.hasPrefix(problem) == true)
+        }
+    }
+
+    @Test func `errors are JSON that says what is wrong`() async throws {
+        try await Self.withControl { client async throws in
+            let unknown = try await Self.ask(client, .get, "/nothing")
+            #expect(unknown.status == .notFound && unknown.json == ["error": "there is nothing at GET /nothing"])
+            let query = try await Self.ask(client, .get, "/apns/requests?sincee=1")
+            #expect(query.status == .badRequest)
+            #expect(query.json?["error"] == "sincee is unknown; known are count, limit, since, token")
+            #expect(try await Self.ask(client, .get, "/apns/requests?limit=-1").status == .badRequest)
+            #expect(try await Self.ask(client, .get, "/apns/requests?count=yes").status == .badRequest)
+            #expect(try await Self.ask(client, .post, "/outcomes", "{").status == .badRequest)
+            let large = try await Self.ask(client, .post, "/outcomes", String(repeating: " ", count: 5 << 20))
+            #expect(large.status == .contentTooLarge && large.json?["error"] != nil)
+        }
+    }
+
+    @Test func `devices and their last notification are told`() async throws {
+        let simulator = Fixture.simulator()
+        _ = simulator.push()
+        try await Self.withControl(simulator) { client async throws in
+            let device = try await Self.ask(client, .get, "/devices").json?["devices"]?.array?.first
+            #expect(device?["token"]?.string == Fixture.token && device?["delivered"] == 1)
+            #expect(device?["last"]?["title"] == "Hi" && device?["last"]?["body"] == "Yo")
+        }
+    }
+
+    @Test(arguments: ["/", "/phones"]) func `the page shows phones, and nothing pushed to it is markup`(path: String)
+        async throws
+    {
+        let simulator = Fixture.simulator()
+        _ = simulator.push { $0.payload(#"{"aps":{"alert":"<script>alert('x')</script>"},"a":"<b>&"}"#) }
+        try await Self.withControl(simulator) { client async throws in
+            let response = try await client.execute(uri: path, method: .get)
+            let page = String(buffer: response.body)
+            #expect(response.headers[.contentType] == "text/html; charset=utf-8")
+            #expect(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"))
+            #expect(!page.contains("<script") && !page.contains("<b>"))
+        }
+    }
+
+    @Test func `access tokens are revoked`() async throws {
+        let simulator = Fixture.simulator()
+        let token = simulator.world.accessTokens.issue(project: "p", lifetime: 60, at: Fixture.now)
+        try await Self.withControl(simulator) { client async throws in
+            #expect(try await Self.ask(client, .delete, "/access-tokens").status == .noContent)
+            #expect(simulator.world.accessTokens.grant(for: token, at: Fixture.now) == nil)
+        }
+    }
+
+    @Test func `it is ready when the provider ports are`() async throws {
+        let readiness = Readiness()
+        let condition = readiness.condition("apns", waiting: "not listening yet")
+        try await Self.withControl(readiness: readiness) { client async throws in
+            #expect(try await Self.ask(client, .get, "/health/live").status == .ok)
+            #expect(try await Self.ask(client, .get, "/health/ready").status == .serviceUnavailable)
+            condition.set(.holds)
+            #expect(try await Self.ask(client, .get, "/health/ready").json == ["ready": true])
+        }
+    }
+}

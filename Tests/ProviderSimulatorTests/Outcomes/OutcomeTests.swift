@@ -1,0 +1,149 @@
+import PushProtocol
+import Testing
+
+@testable import ProviderSimulator
+
+@Suite struct OutcomeTests {
+    static func scripted(_ text: String) throws -> Answer? {
+        let simulator = Fixture.simulator()
+        try simulator.play(text)
+        return simulator.push { $0["apns-topic"] = Fixture.bundle }
+    }
+
+    @Test func `a scripted 410 says what it was told to say`() throws {
+        let answer = try Self.scripted(
+            #"{"provider":"apns","token":"\#(Fixture.token.uppercased())","status":410,"reason":"Unregistered","timestamp":1767225000000}"#
+        )
+        #expect(answer?.status == 410)
+        #expect(answer?.body == ["reason": "Unregistered", "timestamp": 1_767_225_000_000])
+    }
+
+    @Test func `what is left open is filled in`() throws {
+        let gone = try Self.scripted(#"{"provider":"apns","status":410}"#)
+        #expect(gone?.body == ["reason": "Unregistered", "timestamp": .int(Fixture.now.milliseconds)])
+        #expect(
+            try Self.scripted(#"{"provider":"apns","status":410,"timestamp":null}"#)?.body == ["reason": "Unregistered"]
+        )
+        #expect(try Self.scripted(#"{"provider":"apns","reason":"BadTopic"}"#)?.status == 400)
+        #expect(try Self.scripted(#"{"provider":"apns","status":418,"reason":"Teapot"}"#)?.reason == "Teapot")
+        #expect(try Self.scripted(#"{"provider":"apns","status":503}"#)?.reason == "ServiceUnavailable")
+    }
+
+    @Test func `a count fails so often, and then the provider is itself again`() throws {
+        let simulator = Fixture.simulator()
+        try simulator.play(
+            #"[{"provider":"apns","token":"aa","status":503,"count":2},{"provider":"apns","token":"aa","status":429,"count":1}]"#
+        )
+        let statuses = (1...4).map { _ in simulator.push { $0.path = "/3/device/aa" }?.status }
+        #expect(statuses == [503, 503, 429, 200])
+    }
+
+    @Test func `a later script for the same token replaces the earlier`() throws {
+        let simulator = Fixture.simulator()
+        try simulator.play(#"{"provider":"apns","token":"aa","status":503}"#)
+        try simulator.play(#"{"provider":"apns","token":"aa","status":500}"#)
+        #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 500)
+        simulator.world.outcomes.removeAll()
+        #expect(simulator.push { $0.path = "/3/device/aa" }?.status == 200)
+    }
+
+    @Test func `the token's script is played before the app's, and that before the provider's`() throws {
+        let simulator = Fixture.simulator()
+        try simulator.play(
+            """
+            [{"provider":"apns","status":500,"count":1},{"provider":"apns","app":"com.example.app","status":503,"count":1},
+             {"provider":"apns","token":"aa","status":429,"count":1},{"provider":"fcm","status":500}]
+            """)
+        let statuses = (1...4).map { _ in simulator.push { $0.path = "/3/device/aa" }?.status }
+        #expect(statuses == [429, 503, 500, 200])
+    }
+
+    @Test func `a request that the provider refuses by itself uses no script up`() throws {
+        let simulator = Fixture.simulator()
+        try simulator.play(#"{"provider":"apns","status":503,"count":1}"#)
+        #expect(simulator.push { $0["apns-topic"] = nil }?.reason == "MissingTopic")
+        #expect(simulator.push()?.status == 503)
+    }
+
+    @Test(
+        arguments: [
+            (#""reset":7"#, [.reset(code: 7)]), (#""drop":true"#, [.dropConnection]), (#""silence":true"#, [.silence]),
+            (#""silence":true,"delay_ms":5"#, [.wait(.milliseconds(5)), .silence]),
+            (
+                #""goaway":{"last_stream":"before","code":2,"text":"bye"}"#,
+                [.goAway(GoAway(lastStream: .before, code: 2, debugData: Array("bye".utf8)))]
+            ),
+        ] as [(String, [Act])]) func `trouble is scripted`(members: String, acts: [Act]) throws
+    {
+        let simulator = Fixture.simulator()
+        try simulator.play(#"{"provider":"apns",\#(members)}"#)
+        #expect(simulator.answerAPNs(Fixture.push(), in: .production) == acts)
+    }
+
+    @Test func `an answer may come late, in two parts, with another limit, before a GOAWAY`() throws {
+        let simulator = Fixture.simulator()
+        try simulator.play(
+            #"{"provider":"apns","status":400,"reason":"BadTopic","delay_ms":10,"body_delay_ms":20,"max_streams":3,"omit_id":true,"goaway":{"last_stream":"graceful","reason":"Shutdown"}}"#
+        )
+        let acts = simulator.answerAPNs(Fixture.push(), in: .production)
+        let reply = Reply(
+            status: 400, headers: [Header("content-type", "application/json")],
+            body: Array(#"{"reason":"BadTopic"}"#.utf8))
+        #expect(
+            acts == [
+                .wait(.milliseconds(10)), .limitStreams(3), .respond(reply, bodyAfter: .milliseconds(20)),
+                .goAway(GoAway(lastStream: .graceful, debugData: Array(#"{"reason":"Shutdown"}"#.utf8))),
+            ])
+    }
+
+    @Test func `FCM's answers are scripted by its own words`() throws {
+        func answer(_ members: String) throws -> Answer? {
+            let simulator = Fixture.simulator()
+            try simulator.play(#"{"provider":"fcm","token":"t",\#(members)}"#)
+            return simulator.send(["token": "t"])
+        }
+        let gone = try answer(#""error_code":"UNREGISTERED""#)
+        #expect(gone?.status == 404 && gone?.body?["error"]?["status"] == "NOT_FOUND")
+        let disabled = try answer(
+            #""error_code":"INVALID_ARGUMENT","apns_error":{"status":410,"reason":"Unregistered"},"field":"message.token""#
+        )
+        #expect(disabled?.status == 400)
+        #expect(disabled?.body?["error"]?["details"]?.array?.count == 3)
+        #expect(try answer(#""status":401"#)?.body?["error"]?["details"] == nil)
+        #expect(try answer(#""error_code":"UNAVAILABLE","retry_after":"soon""#)?.headers["retry-after"] == "soon")
+        let html = try answer(#""status":502,"body":"<html>","content_type":"text/html""#)
+        #expect(html?.headers["content-type"] == "text/html" && html?.body == nil)
+    }
+
+    @Test(arguments: [
+        ("[1]", "[0] is not an object"), ("3", "the body is not an object"),
+        (#"{"token":"aa"}"#, "provider is missing"), (#"{"provider":"wns"}"#, "provider is none of apns, fcm, oauth"),
+        (#"{"provider":"apns","stauts":410}"#, "stauts is unknown"),
+        (#"[{"provider":"apns"},{"provider":"apns","x":1}]"#, "[1].x is unknown"),
+        (#"{"provider":"apns","status":"410"}"#, "status is not a whole number"),
+        (#"{"provider":"apns","status":99,"reason":"x"}"#, "status is not a whole number from 200 to 599"),
+        (#"{"provider":"apns","status":400}"#, "reason is missing: status 400 stands for several"),
+        (#"{"provider":"apns","reason":"FutureReason"}"#, "status is missing"),
+        (#"{"provider":"apns","count":0}"#, "count is not a whole number"),
+        (#"{"provider":"apns","delay_ms":-1}"#, "delay_ms is not"), (#"{"provider":"apns","token":7}"#, "token is not"),
+        (#"{"provider":"apns","error_code":"INTERNAL"}"#, "error_code has no meaning for apns"),
+        (#"{"provider":"fcm","reason":"Unregistered"}"#, "reason has no meaning for fcm"),
+        (#"{"provider":"fcm","error_code":"NEW_ONE"}"#, "status is missing"),
+        (#"{"provider":"oauth","token":"t"}"#, "token has no meaning for oauth"),
+        (#"{"provider":"apns","expires_in":1}"#, "expires_in has no meaning for apns"),
+        (#"{"provider":"oauth","expires_in":"x"}"#, "expires_in is not seconds"),
+        (#"{"provider":"apns","silence":true,"status":500}"#, "status cannot go with"),
+        (#"{"provider":"apns","silence":true,"drop":true}"#, "reset cannot go with"),
+        (#"{"provider":"apns","silence":1}"#, "silence is not true or false"),
+        (#"{"provider":"apns","goaway":{}}"#, "goaway.last_stream is missing"),
+        (#"{"provider":"apns","goaway":{"last_stream":"never"}}"#, "goaway.last_stream is none of"),
+        (#"{"provider":"apns","retry_after":true,"status":500}"#, "retry_after is not"),
+        (#"{"provider":"apns","retry_after":"a\nb","status":500}"#, "retry_after is not"),
+        (#"{"provider":"apns","token":"a","app":"b"}"#, "app and token exclude each other"),
+        (#"{"provider":"fcm","apns_error":{"status":410}}"#, "apns_error needs"),
+    ]) func `a script that cannot be played is refused, saying what is wrong`(text: String, problem: String) throws {
+        let value = try JSONReader.value(of: Array(text.utf8))
+        let error = #expect(throws: ControlProblem.self) { try OutcomeScript.read(value) }
+        #expect(error?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
+    }
+}
