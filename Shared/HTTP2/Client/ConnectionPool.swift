@@ -101,8 +101,9 @@ struct ConnectionPool {
     mutating func grow(now: NIODeadline) -> Growth {
         let usable = members.filter { $0.phase != .draining }
         guard usable.count < maximum, !usable.contains(where: { $0.phase == .connecting }) else { return .none }
-        // More connections would not help a peer that holds us to one stream until it trusts us.
-        guard usable.allSatisfy({ $0.isProven && $0.open >= $0.limit }) else { return .none }
+        guard usable.allSatisfy({ $0.open >= $0.limit }) else { return .none }
+        // More connections would not help with a peer that holds us to one stream until it trusts us.
+        guard usable.isEmpty || usable.contains(where: \.isProven) else { return .none }
         let due = usable.isEmpty ? pace.nextReplacement : pace.nextGrowth
         guard due <= now else { return .later(due) }
         pace.started(now: now)

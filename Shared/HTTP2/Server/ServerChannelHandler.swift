@@ -11,13 +11,13 @@ final class ServerChannelHandler: ChannelInboundHandler {
     /// Ends a read-and-write turn before one connection's output fills memory.
     private static let flushLimit = 256 * 1024
 
-    private let server: ServerContext
-    private var context: ChannelHandlerContext?
+    let server: ServerContext
+    var context: ChannelHandlerContext?
     private(set) var session: Session?
-    private(set) var connection: HTTP2ServerConnection?
-    private var streams: [Int32: ServerStream] = [:]
-    private var isStalled = false
-    private var closesWhenFlushed = false
+    var connection: HTTP2ServerConnection?
+    var streams: [Int32: ServerStream] = [:]
+    var isStalled = false
+    var closesWhenFlushed = false
 
     init(server: ServerContext) {
         self.server = server
@@ -118,13 +118,13 @@ final class ServerChannelHandler: ChannelInboundHandler {
         if session.isFinished || (closesWhenFlushed && context.channel.isWritable) { context.close(promise: nil) }
     }
 
-    private func fail(_ operation: String, _ error: any Error) {
+    func fail(_ operation: String, _ error: any Error) {
         let text = (error as? SessionError)?.text ?? "\(error)"
         server.logger.debug("session failed", metadata: ["operation": "\(operation)", "error": "\(text)"])
         abort()
     }
 
-    private func abort() {
+    func abort() {
         isStalled = true
         context?.resetConnection(passing: NIOSSLServerHandler.self)
     }
@@ -133,170 +133,5 @@ final class ServerChannelHandler: ChannelInboundHandler {
     func shutDown() {
         if isStalled { return abort() }
         perform([.goAway(HTTP2ServerGoAway(lastStream: .received)), .closeConnection], stream: nil)
-    }
-}
-
-// MARK: - Steps
-
-extension ServerChannelHandler {
-    /// Carries out `steps` for `stream`, or for the connection alone when there is none; stops when it is gone.
-    func perform(_ steps: ArraySlice<HTTP2ServerStep>, stream: Int32?) {
-        for (index, step) in zip(steps.indices, steps) {
-            guard let context, session != nil, !isStalled else { return }
-            if case .wait(let duration) = step {
-                let rest = NIOLoopBound((self, steps[(index + 1)...]), eventLoop: context.eventLoop)
-                context.eventLoop.scheduleTask(in: TimeAmount(duration)) {
-                    let (handler, steps) = rest.value
-                    handler.perform(steps, stream: stream)
-                }
-                break
-            }
-            do {
-                try perform(step, stream: stream)
-            } catch {
-                fail("\(step)", error)
-                return
-            }
-        }
-        flush()
-    }
-
-    private func perform(_ step: HTTP2ServerStep, stream: Int32?) throws(SessionError) {
-        switch step {
-        case .respond(let status, let headers, let body):
-            try respond(status, headers, OutgoingBody(body, isComplete: true), stream: stream)
-        case .headers(let status, let headers):
-            try respond(status, headers, OutgoingBody([], isComplete: false), stream: stream)
-        case .data(let bytes, let last):
-            guard let stream else { return }
-            streams[stream]?.response?.append(bytes, isLast: last)
-            session?.resumeBody(stream: stream)
-        case .wait:
-            break
-        case .reset(let code):
-            if let stream, streams[stream] != nil { try session?.submitReset(stream: stream, code: code) }
-        case .goAway(let goAway):
-            try submit(goAway, stream: stream)
-        case .changeMaximumConcurrentStreams(let count):
-            try session?.submitSettings([.maximumConcurrentStreams(UInt32(count))])
-        case .ping:
-            try session?.submitPing()
-        case .stall:
-            flush()
-            isStalled = true
-            context?.channel.setOption(ChannelOptions.autoRead, value: false).whenFailure { _ in }
-        case .closeConnection:
-            closesWhenFlushed = true
-        case .dropConnection:
-            abort()
-        }
-    }
-
-    private func respond(
-        _ status: Int, _ headers: [HTTP2Header], _ body: OutgoingBody, stream: Int32?
-    ) throws(SessionError) {
-        guard let stream, let state = streams[stream], !state.hasResponse else { return }
-        let ends = body.isEmpty && !body.isOpen
-        streams[stream]?.hasResponse = true
-        streams[stream]?.response = body
-        try session?.submitResponse(stream: stream, hasBody: !ends) { arena in
-            arena.append(":status", String(status))
-            for header in headers { arena.append(header) }
-        }
-    }
-
-    private func submit(_ goAway: HTTP2ServerGoAway, stream: Int32?) throws(SessionError) {
-        guard let session else { return }
-        let received = session.lastPeerStream
-        let last: Int32 =
-            switch goAway.lastStream {
-            case .maximum: .max
-            case .this: stream ?? received
-            case .beforeThis: max(0, (stream ?? received) - 2)
-            case .received: received
-            case .exactly(let id): id
-            }
-        try session.submitGoAway(lastStream: last, code: goAway.code, debugData: goAway.debugData)
-    }
-}
-
-// MARK: - Session events
-
-extension ServerChannelHandler: SessionEvents {
-    func headersBegan(stream: Int32) {
-        guard streams[stream] == nil else { return }
-        streams[stream] = ServerStream()
-        connection?.requests += 1
-        streamsChanged()
-    }
-
-    func headerReceived(
-        stream: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
-    ) {
-        streams[stream]?.received(
-            HTTP2Header(
-                name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self),
-                neverIndexed: neverIndexed))
-    }
-
-    func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) {
-        guard let count = streams[stream]?.body.count else { return }
-        if count + bytes.count > server.settings.maximumBodySize {
-            streams[stream] = nil
-            try? session?.submitReset(stream: stream, code: .enhanceYourCalm)
-            return
-        }
-        streams[stream]?.body.append(contentsOf: bytes)
-    }
-
-    func endStreamReceived(stream: Int32) {
-        guard let context, let connection, let state = streams[stream] else { return }
-        let request = state.request(on: connection, stream: stream)
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let (loop, handle) = (context.eventLoop, server.handler)
-        Task {
-            let steps = await handle(request)
-            loop.execute { bound.value.perform(steps[...], stream: stream) }
-        }
-    }
-
-    func settingsReceived() {}
-
-    func pingReceived(acknowledgement: Bool) {
-        guard !acknowledgement, let id = connection?.id else { return }
-        connection?.pings += 1
-        streamsChanged()
-        server.report(.pingReceived(connection: id))
-    }
-
-    func goAwayReceived(_ notice: HTTP2GoAwayNotice) {}
-
-    func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
-        // A stream dropped for its size has no body to offer; its RST_STREAM is already queued.
-        streams[stream]?.response?.offer(maximum: maximum) ?? .later
-    }
-
-    func writeBody(stream: Int32, count: Int, into output: inout ByteBuffer) {
-        streams[stream]?.response?.write(count: count, into: &output)
-    }
-
-    func endStreamSending(stream: Int32) {}
-
-    func headersNotSent(stream: Int32) {}
-
-    func streamClosed(stream: Int32, code: HTTP2ErrorCode) {
-        streams[stream] = nil
-        streamsChanged()
-        if code != .noError, let id = connection?.id {
-            server.report(.streamReset(connection: id, stream: stream, code: code))
-        }
-    }
-
-    private func streamsChanged() {
-        guard var connection else { return }
-        connection.openStreams = streams.count
-        connection.peakStreams = max(connection.peakStreams, streams.count)
-        self.connection = connection
-        server.changed(connection)
     }
 }

@@ -1,0 +1,155 @@
+import HTTP2
+import TestSupport
+import Testing
+
+/// Connections that break, go silent, or never come to be.
+@Suite(.timeLimit(.minutes(2)))
+struct ConnectionFaultTests {
+    @Test func `a connection lost after the request was written leaves it in doubt`() async throws {
+        let log = RequestLog()
+        try await Harness.run(handler: { log.begin($0) == 1 ? [.dropConnection] : [.respond(status: 200)] }) {
+            harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send() }
+            guard case .ambiguous(let failure) = error else { Issue.record("\(error as Any)"); return }
+            #expect(failure.code == .connectionLost)
+            let response = try await harness.send()
+            #expect(response.status == 200)
+            #expect(log.count == 2)
+            #expect(await harness.statistics().connectionsOpened == 2)
+        }
+    }
+
+    @Test func `a connection lost before the request was written leaves nothing in doubt`() async throws {
+        let log = RequestLog()
+        try await Harness.run(
+            settings: HTTP2ServerSettings(initialWindowSize: 0), configuration: .testing.with { $0.maximumResends = 1 },
+            handler: {
+                log.begin($0); return [.respond(status: 200)]
+            }
+        ) { harness in
+            let task = Task { await harness.sendMany(1).first?.error }
+            for connection in 1...2 {
+                try await eventually("the stream is open and its body held back") {
+                    harness.server.connections.first { $0.id == connection }?.openStreams == 1
+                }
+                harness.server.performOnAll([.dropConnection])
+            }
+            let error = await task.value
+            guard case .notProcessed(let failure) = error else { Issue.record("\(error as Any)"); return }
+            #expect(failure.code == .connectionLost)
+            #expect(await harness.statistics().resends == 1)
+            #expect(log.count == 0)
+        }
+    }
+
+    @Test func `a peer that went silent is found by PING and replaced`() async throws {
+        let log = RequestLog()
+        try await Harness.run(
+            configuration: .testing.with {
+                $0.pingAfter = .milliseconds(50)
+                $0.pingTimeout = .milliseconds(50)
+            },
+            handler: { log.begin($0) == 1 ? [.stall] : [.respond(status: 200)] }
+        ) { harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send() }
+            guard case .ambiguous(let failure) = error else { Issue.record("\(error as Any)"); return }
+            #expect(failure.code == .unresponsive)
+            #expect(await harness.statistics().pingTimeouts == 1)
+            let response = try await harness.send()
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test func `a slow peer that answers PING keeps its connection`() async throws {
+        try await Harness.run(
+            configuration: .testing.with {
+                $0.pingAfter = .milliseconds(30)
+                $0.pingTimeout = .seconds(10)
+            },
+            handler: { _ in [.wait(.milliseconds(200)), .respond(status: 200)] }
+        ) { harness in
+            let response = try await harness.send()
+            #expect(response.status == 200)
+            #expect(harness.server.connections.first?.pings ?? 0 >= 1)
+            #expect(await harness.statistics().connectionsOpened == 1)
+        }
+    }
+
+    @Test func `no PING is sent when it is switched off`() async throws {
+        try await Harness.run(
+            configuration: .testing.with { $0.pingAfter = nil },
+            handler: { _ in [.wait(.milliseconds(100)), .respond(status: 200)] }
+        ) { harness in
+            _ = try await harness.send()
+            #expect(harness.server.connections.map(\.pings) == [0])
+        }
+    }
+
+    @Test func `a server's own PING is answered`() async throws {
+        try await Harness.run(handler: { _ in [.ping, .respond(status: 200)] }) { harness in
+            for _ in 1...3 { _ = try await harness.send() }
+            #expect(await harness.statistics().connectionsOpened == 1)
+        }
+    }
+
+    @Test func `nobody listening fails waiting requests at once and is retried later`() async throws {
+        let certificates = try TestCertificates.shared()
+        let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in
+            [.respond(status: 200)]
+        }
+        await first.shutdown()
+        let client = try HTTP2Client(
+            endpoint: certificates.endpoint(port: first.port), configuration: .testing, logger: testLogger())
+        let error = await #expect(throws: HTTP2Error.self) {
+            try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        }
+        if case .notProcessed(let failure) = error {
+            #expect(failure.code == .connectFailed)
+            #expect(failure.detail.contains("localhost:\(first.port)"))
+        } else {
+            Issue.record("\(error as Any)")
+        }
+        let second = try await HTTP2Server.start(
+            port: first.port, tls: certificates.serverTLS, logger: testLogger()
+        ) { _ in [.respond(status: 200)] }
+        let response = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        #expect(response.status == 200)
+        #expect(await client.settledStatistics().connectFailures == 1)
+        await client.shutdown()
+        await second.shutdown()
+    }
+
+    @Test func `a name that does not resolve is a failed connection`() async throws {
+        let client = try HTTP2Client(
+            endpoint: HTTP2Endpoint(host: "nobody.invalid"), configuration: .testing, logger: testLogger())
+        let error = await #expect(throws: HTTP2Error.self) {
+            try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        }
+        if case .notProcessed(let failure) = error {
+            #expect(failure.code == .connectFailed)
+        } else {
+            Issue.record("\(error as Any)")
+        }
+        await client.shutdown()
+    }
+
+    @Test func `stream ids that run out lead to a new connection`() async throws {
+        let log = RequestLog()
+        let certificates = try TestCertificates.shared()
+        let server = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { request in
+            log.begin(request)
+            return [.respond(status: 200)]
+        }
+        let client = try HTTP2Client.nearlyExhausted(
+            endpoint: certificates.endpoint(port: server.port), firstStream: UInt32(Int32.max) - 4)
+        for _ in 1...7 {
+            let response = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+            #expect(response.status == 200)
+        }
+        #expect(log.requests.map(\.connection) == [1, 1, 1, 2, 2, 2, 3])
+        #expect(log.requests.map(\.stream).max() == .max)
+        #expect(await client.settledStatistics().resends == 0)
+        await client.shutdown()
+        await server.shutdown()
+    }
+}

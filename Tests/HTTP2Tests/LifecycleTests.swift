@@ -1,0 +1,103 @@
+import HTTP2
+import Logging
+import TestSupport
+import Testing
+
+/// Beginning, replacing and ending: nothing is left behind.
+@Suite(.timeLimit(.minutes(2)))
+struct LifecycleTests {
+    @Test func `shutting down answers what is in flight and closes what waits`() async throws {
+        let gate = Gate()
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 3),
+            handler: { _ in
+                await gate.pass()
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            async let outcomes = harness.sendMany(5)
+            try await eventually("three in flight, two waiting") {
+                harness.client.statistics.openStreams == 3 && harness.client.statistics.waiting == 2
+            }
+            async let end: Void = harness.client.shutdown()
+            try await eventually("none wait") { harness.client.statistics.waiting == 0 }
+            let late = await #expect(throws: HTTP2Error.self) { try await harness.send() }
+            #expect(late == .closed)
+            gate.open()
+            await end
+            let result = await outcomes
+            #expect(result.filter { $0.status == 200 }.count == 3)
+            #expect(result.filter { $0.error == .closed }.count == 2)
+            try await eventually("the server is left alone") { harness.server.connections.isEmpty }
+            await harness.client.shutdown()
+        }
+    }
+
+    @Test func `shutting down waits for no connection that is still being made`() async throws {
+        let endpoint = HTTP2Endpoint(host: "192.0.2.1")
+        let client = try HTTP2Client(endpoint: endpoint, logger: testLogger())
+        let task = Task { try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20)) }
+        try await eventually("it waits or the network is away") {
+            client.statistics.waiting == 1 || client.statistics.connectFailures > 0
+        }
+        await client.shutdown()
+        await #expect(throws: HTTP2Error.self) { try await task.value }
+    }
+
+    @Test func `retired connections finish their requests and take no more`() async throws {
+        let (log, gate) = (RequestLog(), Gate())
+        try await Harness.run(handler: { request in
+            log.begin(request)
+            if request.path == "/held" { await gate.pass() }
+            return [.respond(status: 200)]
+        }) { harness in
+            async let held = harness.send("/held")
+            try await eventually("it is in flight") { log.count == 1 }
+            harness.client.retireConnections()
+            _ = try await harness.send("/next")
+            #expect(log.requests.map(\.connection) == [1, 2])
+            gate.open()
+            let answer = try await held
+            #expect(answer.status == 200)
+            try await eventually("the old connection is closed") { harness.server.connections.map(\.id) == [2] }
+        }
+    }
+
+    @Test func `a server that shuts down says so and its clients come back`() async throws {
+        let certificates = try TestCertificates.shared()
+        let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in
+            [.respond(status: 200)]
+        }
+        let client = try HTTP2Client(
+            endpoint: certificates.endpoint(port: first.port), configuration: .testing, logger: testLogger())
+        _ = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        await first.shutdown()
+        #expect(await client.settledStatistics().goAways == 1)
+        let second = try await HTTP2Server.start(
+            port: first.port, tls: certificates.serverTLS, logger: testLogger()
+        ) { _ in [.respond(status: 204)] }
+        let response = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        #expect(response.status == 204)
+        await client.shutdown()
+        await second.shutdown()
+    }
+
+    @Test func `hundreds of clients and connections leave nothing behind`() async throws {
+        let certificates = try TestCertificates.shared()
+        let server = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { request in
+            request.path == "/drop" ? [.dropConnection] : [.respond(status: 200)]
+        }
+        var cores: [Weak] = []
+        for round in 0..<150 {
+            let client = try HTTP2Client(
+                endpoint: certificates.endpoint(port: server.port), configuration: .testing, logger: testLogger())
+            let request = HTTP2Request(path: round.isMultiple(of: 3) ? "/drop" : "/", body: [1])
+            _ = try? await client.execute(request, deadline: .seconds(20))
+            await client.shutdown()
+            cores.append(Weak(client))
+        }
+        try await eventually("all connections are closed") { server.connections.isEmpty }
+        try await eventually("all clients are freed") { cores.allSatisfy { $0.isGone } }
+        await server.shutdown()
+    }
+}

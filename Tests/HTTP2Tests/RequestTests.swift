@@ -1,0 +1,135 @@
+import HTTP2
+import TestSupport
+import Testing
+
+/// What goes over a healthy connection.
+@Suite(.timeLimit(.minutes(2)))
+struct RequestTests {
+    @Test func `a request arrives as it was given, and so does its response`() async throws {
+        let log = RequestLog()
+        let reply: [HTTP2ServerStep] = [
+            .respond(
+                status: 201, headers: [HTTP2Header(name: "x-a", value: "1"), HTTP2Header(name: "x-a", value: "2")],
+                body: [7, 8])
+        ]
+        try await Harness.run(handler: {
+            log.begin($0); return reply
+        }) { harness in
+            let response = try await harness.send(
+                "/3/device/abc?x=1",
+                headers: [
+                    HTTP2Header(name: "authorization", value: "bearer secret", neverIndexed: true),
+                    HTTP2Header(name: "APNs-Topic", value: "com.example.app"),
+                    HTTP2Header(name: "x-empty", value: ""),
+                ], body: [1, 2, 3])
+            #expect(response.status == 201)
+            #expect(response.headers.values(of: "x-a") == ["1", "2"])
+            #expect(response.headers["x-b"] == nil)
+            #expect(response.body == [7, 8])
+
+            let request = try #require(log.requests.first)
+            #expect(request.method == "POST")
+            #expect(request.scheme == "https")
+            #expect(request.authority == "localhost:\(harness.server.port)")
+            #expect(request.path == "/3/device/abc?x=1")
+            #expect(request.pathNeverIndexed)
+            #expect(request.headers.map(\.name) == ["authorization", "apns-topic", "x-empty"])
+            #expect(request.headers.map(\.neverIndexed) == [true, false, false])
+            #expect(request.headers["x-empty"] == "")
+            #expect(request.body == [1, 2, 3])
+            #expect(!request.hasClientCertificate)
+        }
+    }
+
+    @Test(arguments: [0, 1, 16_384, 16_385, 65_535, 65_536, 1 << 20])
+    func `a body of any size arrives whole`(size: Int) async throws {
+        let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumResponseBody = 1 << 20 }
+        try await Harness.run(
+            configuration: configuration, handler: { [.respond(status: 200, body: $0.body)] }
+        ) { harness in
+            let response = try await harness.send(body: body)
+            #expect(response.body == body)
+        }
+    }
+
+    @Test func `thousands of requests share one connection and none exceeds the stream limit`() async throws {
+        let log = RequestLog()
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 50),
+            handler: { request in
+                log.begin(request)
+                defer { log.end() }
+                await Task.yield()
+                return [.respond(status: 200, body: Array(request.path.utf8))]
+            }
+        ) { harness in
+            let outcomes = await harness.sendMany(3000)
+            for (index, outcome) in outcomes.enumerated() {
+                let response = try outcome.get()
+                #expect(response.body == Array("/\(index)".utf8))
+            }
+            #expect(log.count == 3000)
+            #expect(harness.server.connections.map(\.peakStreams).max() ?? 0 <= 50)
+            #expect(await harness.statistics().connectionsOpened == 1)
+            #expect(await harness.statistics().responses == 3000)
+        }
+    }
+
+    @Test func `an answer whose body comes later than its headers is waited for`() async throws {
+        let steps: [HTTP2ServerStep] = [
+            .headers(status: 400), .wait(.milliseconds(100)), .data(Array(#"{"reason":"#.utf8), last: false),
+            .wait(.milliseconds(20)), .data(Array(#""BadTopic"}"#.utf8), last: true),
+        ]
+        try await Harness.run(handler: { _ in steps }) { harness in
+            let response = try await harness.send()
+            #expect(response.status == 400)
+            #expect(String(decoding: response.body, as: UTF8.self) == #"{"reason":"BadTopic"}"#)
+        }
+    }
+
+    @Test func `a response that is too long is given up and the connection stays`() async throws {
+        let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumResponseBody = 1000 }
+        try await Harness.run(
+            configuration: configuration,
+            handler: { [.respond(status: 200, body: Array(repeating: 0, count: $0.path == "/long" ? 1001 : 1000))] }
+        ) { harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send("/long") }
+            guard case .ambiguous(let failure) = error else { Issue.record("\(error as Any)"); return }
+            #expect(failure.code == .responseTooLarge)
+            let response = try await harness.send("/short")
+            #expect(response.body.count == 1000)
+            #expect(await harness.statistics().connectionsOpened == 1)
+        }
+    }
+
+    @Test(arguments: [
+        HTTP2Request(path: "no-slash"), HTTP2Request(path: "/a\r\nb"), HTTP2Request(method: "PO ST", path: "/"),
+        HTTP2Request(path: "/", headers: [HTTP2Header(name: "a", value: "x\r\ny: z")]),
+        HTTP2Request(path: "/", headers: [HTTP2Header(name: ":path", value: "/other")]),
+        HTTP2Request(path: "/", headers: [HTTP2Header(name: "", value: "x")]),
+    ])
+    func `a request no peer would take is refused before it is sent`(request: HTTP2Request) async throws {
+        let log = RequestLog()
+        try await Harness.run(handler: {
+            log.begin($0); return [.respond(status: 200)]
+        }) { harness in
+            let error = await #expect(throws: HTTP2Error.self) {
+                try await harness.client.execute(request, deadline: .seconds(5))
+            }
+            guard case .invalidRequest = error else { Issue.record("\(error as Any)"); return }
+            #expect(log.count == 0)
+        }
+    }
+
+    @Test func `a request body longer than the server allows is reset`() async throws {
+        try await Harness.run(settings: HTTP2ServerSettings(maximumBodySize: 100)) { harness in
+            let error = await #expect(throws: HTTP2Error.self) {
+                try await harness.send(body: Array(repeating: 1, count: 101))
+            }
+            #expect(error?.isSafeToResend == false)
+            let response = try await harness.send(body: Array(repeating: 1, count: 100))
+            #expect(response.status == 200)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+@testable import HTTP2
+import NIOCore
+import Testing
+
+/// Two sessions joined in memory, without a channel.
+struct SessionTests {
+    @Test func `frames survive being cut into single bytes`() throws {
+        let (client, server) = (Peer(), Peer())
+        try client.start(.client)
+        try server.start(.server)
+        client.bodies[1] = OutgoingBody(Array("hello".utf8), isComplete: true)
+        let stream = try client.session.submitRequest(hasBody: true) {
+            $0.append(":method", "POST"); $0.appendRest()
+        }
+        #expect(stream == 1)
+        try exchange(client, server, pieces: 1)
+        #expect(server.received[1] == Array("hello".utf8))
+        #expect(server.ended == [1])
+        #expect(client.endsSent == [1])
+        #expect(server.headers.map(\.name) == [":method", ":scheme", ":authority", ":path", "x-long"])
+        #expect(server.headers.last?.value.count == 10_000)
+        #expect(server.headers.last?.neverIndexed == true)
+    }
+
+    @Test func `the header arena does not grow with the number of requests`() throws {
+        let (client, server) = (Peer(), Peer())
+        try client.start(.client)
+        try server.start(.server)
+        try exchange(client, server, pieces: 16_384)
+        for round in 0..<500 {
+            let stream = try client.session.submitRequest(hasBody: false) {
+                $0.append(":method", "GET"); $0.appendRest()
+            }
+            try exchange(client, server, pieces: 16_384)
+            try server.session.submitResponse(stream: stream, hasBody: false) { $0.append(":status", "200") }
+            try exchange(server, client, pieces: 16_384)
+            #expect(client.session.headerArenaCapacity <= 64 * 1024, "after \(round) requests")
+        }
+        #expect(client.closed.count == 500)
+    }
+
+    @Test func `noise of any kind is an error or silence, never a crash`() throws {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<300 {
+            let server = Peer()
+            try server.start(.server)
+            var noise = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
+            noise += (0..<Int.random(in: 0..<400, using: &generator)).map { _ in
+                UInt8.random(in: 0...255, using: &generator)
+            }
+            // Whatever nghttp2 makes of it, it must leave the session fit for a last drain.
+            do { try noise.withUnsafeBytes { try server.session.receive($0) } } catch is SessionError {}
+            _ = try server.session.drain(limit: 1 << 20)
+        }
+    }
+
+    private func exchange(_ from: Peer, _ to: Peer, pieces: Int) throws {
+        var isQuiet = false
+        while !isQuiet {
+            isQuiet = true
+            for (sender, receiver) in [(from, to), (to, from)] {
+                guard var output = try sender.session.drain(limit: 1 << 20) else { continue }
+                isQuiet = false
+                while let piece = output.readSlice(length: min(pieces, output.readableBytes)), piece.readableBytes > 0 {
+                    try piece.withUnsafeReadableBytes { try receiver.session.receive($0) }
+                }
+            }
+        }
+    }
+}
+
+extension HeaderArena {
+    fileprivate mutating func appendRest() {
+        append(":scheme", "https")
+        append(":authority", "example.com")
+        append(":path", "/")
+        append("x-long", String(repeating: "v", count: 10_000), neverIndexed: true)
+    }
+}
+
+/// Writes down what its session says.
+private final class Peer: SessionEvents {
+    private(set) var session: Session!
+    var bodies: [Int32: OutgoingBody] = [:]
+    private(set) var headers: [HTTP2Header] = []
+    private(set) var received: [Int32: [UInt8]] = [:]
+    private(set) var ended: [Int32] = []
+    private(set) var endsSent: [Int32] = []
+    private(set) var closed: [Int32] = []
+
+    func start(_ role: SessionRole) throws {
+        session = try Session(role: role, events: self)
+        try session.submitSettings([])
+    }
+
+    func headersBegan(stream: Int32) { headers = [] }
+    func headerReceived(
+        stream: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
+    ) {
+        headers.append(
+            HTTP2Header(
+                name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self),
+                neverIndexed: neverIndexed))
+    }
+    func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) { received[stream, default: []] += bytes }
+    func endStreamReceived(stream: Int32) { ended.append(stream) }
+    func settingsReceived() {}
+    func pingReceived(acknowledgement: Bool) {}
+    func goAwayReceived(_ notice: HTTP2GoAwayNotice) {}
+    func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
+        bodies[stream]?.offer(maximum: maximum) ?? .later
+    }
+    func writeBody(stream: Int32, count: Int, into output: inout ByteBuffer) {
+        bodies[stream]?.write(count: count, into: &output)
+    }
+    func endStreamSending(stream: Int32) { endsSent.append(stream) }
+    func headersNotSent(stream: Int32) {}
+    func streamClosed(stream: Int32, code: HTTP2ErrorCode) { closed.append(stream) }
+}

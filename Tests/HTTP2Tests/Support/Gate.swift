@@ -1,0 +1,77 @@
+import HTTP2
+import Synchronization
+
+/// Holds everyone who comes until it is opened.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// The requests a server got, and how many of them were in its hands at once.
+final class RequestLog: Sendable {
+    private struct State {
+        var requests: [HTTP2ServerRequest] = []
+        var active = 0
+        var peak = 0
+    }
+
+    private let state = Mutex(State())
+
+    var requests: [HTTP2ServerRequest] { state.withLock { $0.requests } }
+    var count: Int { state.withLock { $0.requests.count } }
+    var peak: Int { state.withLock { $0.peak } }
+
+    /// Notes a request and gives its place in the order of arrival, from 1.
+    @discardableResult
+    func begin(_ request: HTTP2ServerRequest) -> Int {
+        state.withLock { state in
+            state.requests.append(request)
+            state.active += 1
+            state.peak = max(state.peak, state.active)
+            return state.requests.count
+        }
+    }
+
+    func end() {
+        state.withLock { $0.active -= 1 }
+    }
+
+    /// Forgets the peak, to see the one from now on.
+    func resetPeak() {
+        state.withLock { $0.peak = $0.active }
+    }
+}
+
+/// What a server reported, in order.
+final class EventLog: Sendable {
+    private let state = Mutex<[HTTP2ServerEvent]>([])
+
+    var all: [HTTP2ServerEvent] { state.withLock { $0 } }
+
+    var record: @Sendable (HTTP2ServerEvent) -> Void {
+        { event in self.state.withLock { $0.append(event) } }
+    }
+}
