@@ -167,7 +167,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
-        tests("AMQP", ["AMQP", "TestSupport", logging]),
+        tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "TestSupport", logging]),
         tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "HTTP2", "TestSupport", logging, hummingbird]),

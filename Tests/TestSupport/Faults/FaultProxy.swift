@@ -12,7 +12,16 @@ package final class FaultProxy: Sendable {
     private let listener: Int32
     private let target: Int
     private let valve = Valve()
-    private let connections = Mutex<[Int32]>([])
+    private let connections = Mutex<[Sockets]>([])
+    private let counted = Mutex(0)
+
+    private struct Sockets {
+        let client: Int32
+        let server: Int32
+    }
+
+    /// How many connections clients have made through here.
+    package var accepted: Int { counted.withLock { $0 } }
 
     /// Listens on a free port and carries everything to `target` on loopback.
     package init(target: Int) throws {
@@ -24,7 +33,15 @@ package final class FaultProxy: Sendable {
     /// Carries nothing any more, in either direction, while all connections stay open.
     package func freeze() { valve.set(.frozen) }
 
+    /// Carries what clients send, and holds back what they are answered.
+    package func holdAnswers() { valve.set(.answersHeld) }
+
     package func thaw() { valve.set(.open) }
+
+    /// Sends `bytes` to all clients as if the server had. Only while the server itself is quiet.
+    package func inject(_ bytes: [UInt8]) {
+        connections.withLock { for sockets in $0 { _ = LoopbackSocket.write(bytes, to: sockets.client) } }
+    }
 
     /// From now on, carries what a client sends until `marker` has passed, then breaks all connections without carrying
     /// an answer to it.
@@ -33,7 +50,12 @@ package final class FaultProxy: Sendable {
     /// Breaks all connections; new ones are accepted.
     package func cut() {
         // Under the lock, beyond which a closed descriptor's number may be another's.
-        connections.withLock { for descriptor in $0 { LoopbackSocket.shutDown(descriptor) } }
+        connections.withLock { all in
+            for sockets in all {
+                LoopbackSocket.shutDown(sockets.client)
+                LoopbackSocket.shutDown(sockets.server)
+            }
+        }
     }
 
     /// Breaks all connections and accepts no more.
@@ -45,13 +67,14 @@ package final class FaultProxy: Sendable {
 
     private func accept() {
         while let client = LoopbackSocket.accept(listener) {
+            counted.withLock { $0 += 1 }
             guard let server = LoopbackSocket.connect(port: target) else {
                 LoopbackSocket.close(client)
                 continue
             }
-            connections.withLock { $0 += [client, server] }
+            connections.withLock { $0.append(Sockets(client: client, server: server)) }
             let pair = ProxiedPair(client: client, server: server) { [self] in
-                connections.withLock { $0.removeAll { $0 == client || $0 == server } }
+                connections.withLock { $0.removeAll { $0.client == client } }
             }
             Thread { [self] in carry(from: client, to: server, pair, isRequest: true) }.start()
             Thread { [self] in carry(from: server, to: client, pair, isRequest: false) }.start()
@@ -78,9 +101,18 @@ private final class Valve: Sendable {
     enum State {
         case open
         case frozen
+        case answersHeld
         case cutting(after: [UInt8])
         /// The marker has passed; nothing is answered any more.
         case silent
+
+        func holds(isRequest: Bool) -> Bool {
+            switch self {
+            case .open, .cutting, .silent: false
+            case .frozen: true
+            case .answersHeld: !isRequest
+            }
+        }
     }
 
     enum Passage {
@@ -97,13 +129,13 @@ private final class Valve: Sendable {
         }
     }
 
-    /// Waits while frozen.
+    /// Waits while held.
     func pass(_ bytes: [UInt8], isRequest: Bool) -> Passage {
         changed.withLock {
-            while case .frozen = state.withLock({ $0 }) { changed.wait() }
+            while state.withLock({ $0.holds(isRequest: isRequest) }) { changed.wait() }
             return state.withLock { state in
                 switch state {
-                case .open, .frozen: return .carry
+                case .open, .frozen, .answersHeld: return .carry
                 case .silent: return isRequest ? .carry : .swallow
                 case .cutting(let marker):
                     guard isRequest, bytes.firstRange(of: marker) != nil else { return .carry }

@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
+struct ConsumingTests {
+    /// Takes deliveries until `count` of them came.
+    private static func take(_ count: Int, from subscription: AMQPSubscription) async -> [AMQPDelivery] {
+        var taken: [AMQPDelivery] = []
+        for await burst in subscription.deliveries {
+            taken += burst
+            if taken.count >= count { break }
+        }
+        return taken
+    }
+
+    private static func fill(_ queue: String, _ texts: some Sequence<Int>) async throws {
+        try await RealBroker.withPublisher { publisher in
+            let messages = texts.map { AMQPMessage.to(queue, "\($0)") }
+            let answer = try await publisher.publish(messages)
+            #expect(answer.allSatisfy { $0 == .confirmed })
+        }
+    }
+
+    @Test func `deliveries come in order, no more than the prefetch, and acks let the next ones in`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<1000)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 100)
+                var texts: [String] = []
+                for await burst in subscription.deliveries {
+                    #expect(burst.count <= 100)
+                    texts += burst.map(\.text)
+                    consumer.acknowledge(burst.map(\.tag))
+                    if texts.count == 1000 { break }
+                }
+                #expect(texts == (0..<1000).map(String.init))
+                await subscription.cancel()
+            }
+            try await eventually { try await RealBroker.isEmpty(queue) }
+        }
+    }
+
+    @Test func `acknowledging in any order loses and repeats nothing`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<600)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 50)
+                var random = SplitMix(seed: 1)
+                var held: [AMQPDelivery] = []
+                var seen: Set<String> = []
+                for await burst in subscription.deliveries {
+                    held += burst
+                    seen.formUnion(burst.map(\.text))
+                    held.shuffle(using: &random)
+                    let isLast = seen.count == 600
+                    let done = held.prefix(isLast ? held.count : max(1, held.count / 2))
+                    consumer.acknowledge(done.map(\.tag))
+                    held.removeFirst(done.count)
+                    if isLast { break }
+                }
+                await subscription.cancel()
+                #expect(consumer.staleSettlements == 0)
+            }
+            try await eventually { try await RealBroker.isEmpty(queue) }
+        }
+    }
+
+    @Test func `a slow delivery does not freeze the window`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<100)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 5)
+                var slow: AMQPDeliveryTag?
+                var count = 0
+                for await burst in subscription.deliveries {
+                    count += burst.count
+                    if slow == nil { slow = burst[0].tag }
+                    consumer.acknowledge(burst.map(\.tag).filter { $0 != slow })
+                    if count >= 20 { break }
+                }
+                #expect(count >= 20)
+            }
+        }
+    }
+
+    @Test func `what is requeued comes again, marked`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<3)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 10)
+                let first = await Self.take(3, from: subscription)
+                #expect(first.allSatisfy { !$0.redelivered })
+                consumer.acknowledge([first[1].tag])
+                consumer.requeue([first[0].tag, first[2].tag])
+                let second = await Self.take(2, from: subscription)
+                #expect(Set(second.map(\.text)) == ["0", "2"])
+                #expect(second.allSatisfy { $0.redelivered })
+                consumer.acknowledge(second.map(\.tag))
+                await subscription.cancel()
+            }
+            try await eventually { try await RealBroker.isEmpty(queue) }
+        }
+    }
+
+    @Test func `cancelling gives back what nobody took, and lets what was taken be settled`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<10)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 1)
+                let taken = await Self.take(1, from: subscription)
+                let wide = consumer.subscribe(queue: queue, prefetch: 5)
+                try await eventually { wide.state == .active }
+                await wide.cancel()
+                await subscription.cancel()
+                #expect(subscription.state == .cancelled)
+                for await _ in subscription.deliveries { Issue.record("a delivery after the end") }
+                consumer.acknowledge(taken.map(\.tag))
+                try await eventually { try await RealBroker.status(queue)?.messages == 9 }
+                #expect(try await RealBroker.status(queue)?.consumers == 0)
+            }
+        }
+    }
+
+    @Test func `a deleted queue is noticed, waited for, and consumed again`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 10)
+                try await eventually { subscription.state == .active }
+                try await RealBroker.administer { try await $0.deleteQueue(queue) }
+                try await eventually {
+                    guard case .waiting(_, let error) = subscription.state else { return false }
+                    return error?.code == .channelClosed(replyCode: 404)
+                }
+                #expect(Array(consumer.waitingQueues.keys) == [queue])
+                #expect(consumer.state == .connected)
+                try await RealBroker.administer { try await $0.declareQueue(name: queue) }
+                try await eventually { subscription.state == .active }
+                try await Self.fill(queue, 0..<1)
+                #expect(await Self.take(1, from: subscription).map(\.text) == ["0"])
+            }
+        }
+    }
+
+    @Test func `a missing queue disturbs nobody`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withConsumer { consumer in
+                let missing = consumer.subscribe(queue: RealBroker.name("missing"), prefetch: 10)
+                let there = consumer.subscribe(queue: queue, prefetch: 10)
+                try await eventually { there.state == .active }
+                try await Self.fill(queue, 0..<5)
+                let taken = await Self.take(5, from: there)
+                #expect(taken.allSatisfy { $0.tag.generation == 1 && !$0.redelivered })
+                consumer.acknowledge(taken.map(\.tag))
+                #expect(missing.state != .active)
+                await missing.cancel()
+            }
+        }
+    }
+
+    /// librabbitmq decodes headers recursively, without a limit.
+    @Test(arguments: [64, 5000, 20_000]) func `headers nested thousands of levels deep do no harm`(levels: Int)
+        async throws
+    {
+        try await RealBroker.withQueue { queue in
+            try await RawPublisher.publish(queue: queue, headerLevels: levels)
+            try await Self.fill(queue, 0..<1)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 10)
+                let taken = await Self.take(2, from: subscription)
+                #expect(taken.count == 2)
+                #expect(taken.first?.properties.headers.count == 1)
+                consumer.acknowledge(taken.map(\.tag))
+                await subscription.cancel()
+            }
+        }
+    }
+
+    @Test func `many queues on one channel keep apart`() async throws {
+        try await RealBroker.withQueue { one in
+            try await RealBroker.withQueue { other in
+                try await Self.fill(one, 0..<50)
+                try await Self.fill(other, 100..<150)
+                try await RealBroker.withConsumer { consumer in
+                    let first = consumer.subscribe(queue: one, prefetch: 50)
+                    let second = consumer.subscribe(queue: other, prefetch: 50)
+                    let (a, b) = (await Self.take(50, from: first), await Self.take(50, from: second))
+                    #expect(a.map(\.text) == (0..<50).map(String.init))
+                    #expect(b.map(\.text) == (100..<150).map(String.init))
+                    #expect(Set(b.map(\.queue)) == [other])
+                    consumer.acknowledge(b.map(\.tag))
+                    consumer.acknowledge(a.map(\.tag))
+                }
+            }
+        }
+    }
+}

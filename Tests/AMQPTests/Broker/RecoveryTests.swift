@@ -1,0 +1,210 @@
+import Foundation
+import Logging
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+/// What networks and brokers do to connections, done to ours through a proxy.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
+struct RecoveryTests {
+    @Test func `cut again and again while publishing, nothing is lost and duplicates stay within the window`()
+        async throws
+    {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withProxy { proxy in
+                let (cuts, window) = (5, 50)
+                try await RealBroker.withPublisher(
+                    RealBroker.configuration(through: proxy), window: .init(messages: window, bytes: 256 * 1024)
+                ) { publisher in
+                    let publishing = Task { try await publisher.publish((0..<4000).map { .to(queue, "\($0)") }) }
+                    for cut in 1...cuts {
+                        try await eventually { try await RealBroker.status(queue)?.messages ?? 0 > cut * 100 }
+                        proxy.cut()
+                    }
+                    #expect(try await publishing.value == Array(repeating: .confirmed, count: 4000))
+                }
+                let texts = try await RealBroker.drain(queue).map(\.text)
+                #expect(Set(texts).count == 4000)
+                #expect(texts.count <= 4000 + cuts * window)
+            }
+        }
+    }
+
+    @Test func `messages whose confirms were lost are published again with the same id`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withProxy { proxy in
+                try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
+                    try await eventually { publisher.state == .connected }
+                    proxy.holdAnswers()
+                    let publishing = Task { try await publisher.publish((0..<10).map { .to(queue, "\($0)") }) }
+                    try await eventually { try await RealBroker.status(queue)?.messages == 10 }
+                    proxy.cut()
+                    proxy.thaw()
+                    #expect(try await publishing.value == Array(repeating: .confirmed, count: 10))
+                }
+                let ids = try await RealBroker.drain(queue).map(\.properties.messageID)
+                #expect(ids == (0..<10).map { "\($0)" } + (0..<10).map { "\($0)" })
+            }
+        }
+    }
+
+    /// Frozen while publishing, librabbitmq 0.11 would wait for ever (#780).
+    @Test func `a broker that falls silent is given up after two heartbeats, and publishing goes on elsewhere`()
+        async throws
+    {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withProxy { proxy in
+                let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
+                try await RealBroker.withPublisher(configuration) { publisher in
+                    let answer = try await publisher.publish([.to(queue, "first")])
+                    #expect(answer == [.confirmed])
+                    proxy.freeze()
+                    let publishing = Task { try await publisher.publish((0..<2000).map { .to(queue, "\($0)") }) }
+                    try await eventually(within: .seconds(15)) {
+                        guard case .connecting = publisher.state else { return false }
+                        return true
+                    }
+                    proxy.cut()
+                    proxy.thaw()
+                    #expect(try await publishing.value == Array(repeating: .confirmed, count: 2000))
+                }
+            }
+        }
+    }
+
+    @Test func `a consumer comes back, drops the acks of old deliveries, and gets them again`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withPublisher { publisher in
+                _ = try await publisher.publish((0..<20).map { .to(queue, "\($0)") })
+            }
+            try await RealBroker.withProxy { proxy in
+                try await RealBroker.withConsumer(RealBroker.configuration(through: proxy)) { consumer in
+                    let subscription = consumer.subscribe(queue: queue, prefetch: 20)
+                    var old: [AMQPDelivery] = []
+                    for await burst in subscription.deliveries {
+                        old += burst
+                        if old.count == 20 { break }
+                    }
+                    proxy.cut()
+                    try await eventually { proxy.accepted == 2 && subscription.state == .active }
+                    consumer.acknowledge(old.map(\.tag))
+                    var new: [AMQPDelivery] = []
+                    for await burst in subscription.deliveries {
+                        new += burst
+                        if new.count == 20 { break }
+                    }
+                    #expect(Set(new.map(\.text)) == Set(old.map(\.text)))
+                    #expect(new.allSatisfy { $0.redelivered && $0.tag.generation == 2 })
+                    try await eventually { consumer.staleSettlements == 20 }
+                    consumer.acknowledge(new.map(\.tag))
+                    await subscription.cancel()
+                }
+            }
+            try await eventually { try await RealBroker.isEmpty(queue) }
+        }
+    }
+
+    @Test func `what was not taken before a cut does not pile up`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withPublisher { publisher in
+                _ = try await publisher.publish((0..<10).map { .to(queue, "\($0)") })
+            }
+            try await RealBroker.withProxy { proxy in
+                try await RealBroker.withConsumer(RealBroker.configuration(through: proxy)) { consumer in
+                    let subscription = consumer.subscribe(queue: queue, prefetch: 10)
+                    for round in 1...4 {
+                        try await eventually { proxy.accepted == round && subscription.state == .active }
+                        proxy.cut()
+                    }
+                    var taken: [AMQPDelivery] = []
+                    for await burst in subscription.deliveries {
+                        taken += burst.filter { $0.tag.generation == 5 }
+                        if taken.count == 10 { break }
+                    }
+                    #expect(taken.count == 10)
+                    consumer.acknowledge(taken.map(\.tag))
+                }
+            }
+        }
+    }
+
+    @Test func `an idle connection notices that its broker is gone`() async throws {
+        try await RealBroker.withProxy { proxy in
+            let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
+            try await RealBroker.withConsumer(configuration) { consumer in
+                try await eventually { consumer.state == .connected }
+                proxy.freeze()
+                try await eventually(within: .seconds(10)) {
+                    guard case .connecting(_, let error?) = consumer.state else { return false }
+                    return error.code == .connectionLost
+                }
+                proxy.cut()
+                proxy.thaw()
+                try await eventually { consumer.state == .connected }
+            }
+        }
+    }
+
+    @Test func `another host is tried when the first is away`() async throws {
+        let port = URLComponents(string: try RealBroker.url())?.port ?? 5672
+        let url = try RealBroker.url().replacingOccurrences(of: ":\(port)", with: ":1,127.0.0.1:\(port)")
+        let configuration = try AMQPConfiguration(url: url, connectionName: "amqp-tests")
+        try await RealBroker.withPublisher(configuration) { publisher in
+            try await eventually { publisher.state == .connected }
+        }
+    }
+
+    @Test func `a refused login is told, retried slowly, and shows no password anywhere`() async throws {
+        let url = try RealBroker.url().replacing(/:[^:@]+@/, with: ":wrong-secret@")
+        let logs = CapturingLogger()
+        var configuration = try AMQPConfiguration(url: url, connectionName: "amqp-tests")
+        configuration.backoff = BackoffPolicy(random: { 0 })
+        try await RealBroker.withPublisher(configuration, logger: logs.logger) { publisher in
+            try await eventually {
+                guard case .connecting(_, let error?) = publisher.state else { return false }
+                return error.code == .refused(replyCode: 403) && !"\(error)".contains("secret")
+            }
+        }
+        let refusals = logs.lines.filter { $0.level == .error }
+        #expect(refusals.count == 1)
+        #expect(logs.lines.allSatisfy { !"\($0)".contains("wrong-secret") })
+    }
+
+    @Test func `an alarm at the broker holds publishing, shows in the state, and passes`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withProxy { proxy in
+                try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
+                    let answer = try await publisher.publish([.to(queue, "first")])
+                    #expect(answer == [.confirmed])
+                    // connection.blocked("low on memory"): class 10, method 60, on channel 0.
+                    let reason = Array("low on memory".utf8)
+                    let blocked = [0, 10, 0, 60, UInt8(reason.count)] + reason
+                    proxy.inject([1, 0, 0, 0, 0, 0, UInt8(blocked.count)] + blocked + [0xCE])
+                    try await eventually { publisher.state == .blocked(reason: "low on memory") }
+                    let publishing = Task { try await publisher.publish([.to(queue, "second")]) }
+                    try await eventually { publisher.state == .blocked(reason: "low on memory") }
+                    #expect(try await RealBroker.status(queue)?.messages == 1)
+                    proxy.inject([1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 61, 0xCE])  // connection.unblocked
+                    #expect(try await publishing.value == [.confirmed])
+                    #expect(publisher.state == .connected)
+                }
+            }
+        }
+    }
+
+    @Test func `a closed connection is made anew under its own name`() async throws {
+        let name = RealBroker.name("connection")
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withPublisher(RealBroker.configuration(name: name)) { publisher in
+                try await eventually { publisher.state == .connected }
+                let list = try await TestBroker.control("list_connections", "pid", "client_properties")
+                let pid = try #require(
+                    list.split(separator: "\n").first { $0.contains("\(name) out") }?.split(separator: "\t").first)
+                try await TestBroker.control("close_connection", String(pid), "test")
+                let answer = try await publisher.publish([.to(queue, "after")])
+                #expect(answer == [.confirmed])
+            }
+        }
+    }
+}

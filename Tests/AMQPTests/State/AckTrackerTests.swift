@@ -1,0 +1,119 @@
+import Testing
+
+@testable import AMQP
+
+@Suite struct AckTrackerTests {
+    private let start = ContinuousClock.now
+
+    private func tracker(_ count: UInt64) throws -> AckTracker {
+        var tracker = AckTracker()
+        for tag in 1...count { try tracker.delivered(tag) }
+        return tracker
+    }
+
+    private func after(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
+
+    @Test func `a done prefix waits for company, then goes as one`() throws {
+        var tracker = try tracker(10)
+        for tag in UInt64(1)...4 { #expect(tracker.acknowledge(tag, now: start) == true) }
+        #expect(tracker.settlements(now: start) == [])
+        #expect(tracker.deadline == after(20))
+        #expect(tracker.settlements(now: after(20)) == [.ack(4, multiple: true)])
+        #expect(tracker.deadline == nil)
+        #expect(tracker.pending == 6)
+    }
+
+    @Test func `a long prefix goes at once`() throws {
+        var tracker = try tracker(60)
+        for tag in UInt64(1)...50 { _ = tracker.acknowledge(tag, now: start) }
+        #expect(tracker.settlements(now: start) == [.ack(50, multiple: true)])
+    }
+
+    @Test func `a single one is not a multiple`() throws {
+        var tracker = try tracker(3)
+        _ = tracker.acknowledge(1, now: start)
+        #expect(tracker.settlements(now: start, all: true) == [.ack(1, multiple: false)])
+    }
+
+    @Test func `what is behind a slow delivery is told singly once it stalls`() throws {
+        var tracker = try tracker(4)
+        for tag in UInt64(2)...4 { _ = tracker.acknowledge(tag, now: start) }
+        #expect(tracker.settlements(now: after(100)) == [])
+        #expect(tracker.deadline == after(500))
+        #expect(
+            tracker.settlements(now: after(500))
+                == [.ack(2, multiple: false), .ack(3, multiple: false), .ack(4, multiple: false)])
+        _ = tracker.acknowledge(1, now: after(600))
+        #expect(tracker.settlements(now: after(620)) == [.ack(1, multiple: false)])
+    }
+
+    @Test func `a multiple never names a tag the broker no longer waits for`() throws {
+        var tracker = try tracker(4)
+        _ = tracker.requeue(4)
+        #expect(tracker.settlements(now: start) == [.requeue(4)])
+        for tag in UInt64(1)...3 { _ = tracker.acknowledge(tag, now: start) }
+        #expect(tracker.settlements(now: start, all: true) == [.ack(3, multiple: true)])
+    }
+
+    @Test func `nothing is settled twice`() throws {
+        var tracker = try tracker(2)
+        #expect(tracker.acknowledge(1, now: start) == true)
+        #expect(tracker.acknowledge(1, now: start) == false)
+        #expect(tracker.requeue(1) == false)
+        #expect(tracker.acknowledge(3, now: start) == false)
+        #expect(tracker.acknowledge(0, now: start) == false)
+        _ = tracker.settlements(now: start, all: true)
+        #expect(tracker.acknowledge(1, now: start) == false)
+    }
+
+    @Test func `a tag that comes again is a desynchronised channel`() throws {
+        var tracker = try tracker(2)
+        #expect(throws: AMQPError.self) { try tracker.delivered(2) }
+    }
+
+    /// A broker in miniature: it knows which tags are unsettled and closes the channel on any other.
+    @Test(arguments: 0..<50) func `any order of handling settles every delivery exactly once`(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        var tracker = AckTracker()
+        var unsettled: Set<UInt64> = []
+        var inHand: [UInt64] = []
+        var last: UInt64 = 0
+        var now = start
+        func carryOut(_ settlements: [AckTracker.Settlement]) throws {
+            for settlement in settlements {
+                switch settlement {
+                case .ack(let tag, multiple: true):
+                    try #require(unsettled.contains(tag), "406 unknown delivery tag \(tag)")
+                    let covered = unsettled.filter { $0 <= tag }
+                    #expect(covered.isDisjoint(with: inHand), "acknowledged what is still in hand")
+                    unsettled.subtract(covered)
+                case .ack(let tag, multiple: false), .requeue(let tag):
+                    try #require(unsettled.remove(tag) != nil, "406 unknown delivery tag \(tag)")
+                    #expect(!inHand.contains(tag))
+                }
+            }
+        }
+        for _ in 0..<500 {
+            now += .milliseconds(Int.random(in: 0..<60, using: &random))
+            for _ in 0..<Int.random(in: 0..<5, using: &random) {
+                last += 1
+                try tracker.delivered(last)
+                unsettled.insert(last)
+                inHand.append(last)
+            }
+            for _ in 0..<Int.random(in: 0..<5, using: &random) where !inHand.isEmpty {
+                let tag = inHand.remove(at: Int.random(in: inHand.indices, using: &random))
+                let isHeld =
+                    Int.random(in: 0..<8, using: &random) == 0
+                    ? tracker.requeue(tag) : tracker.acknowledge(tag, now: now)
+                #expect(isHeld)
+            }
+            try carryOut(tracker.settlements(now: now))
+        }
+        for tag in inHand { #expect(tracker.acknowledge(tag, now: now) == true) }
+        inHand = []
+        try carryOut(tracker.settlements(now: now, all: true))
+        #expect(unsettled.isEmpty)
+        #expect(tracker.pending == 0)
+    }
+}

@@ -1,0 +1,42 @@
+import Testing
+
+@testable import AMQP
+
+@Suite struct BackoffTests {
+    private static func policy(_ random: Double) -> BackoffPolicy {
+        BackoffPolicy(base: .milliseconds(500), cap: .seconds(30), random: { random })
+    }
+
+    @Test func `the ceiling doubles from half a second to thirty seconds`() {
+        var backoff = Backoff(Self.policy(1))
+        let waits = (0..<9).map { _ in backoff.next() }
+        #expect(
+            waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30].map { Duration.seconds($0) })
+    }
+
+    @Test func `the wait is anywhere below the ceiling`() {
+        var none = Backoff(Self.policy(0))
+        var half = Backoff(Self.policy(0.5))
+        #expect(none.next() == .zero)
+        #expect(half.next() == .milliseconds(250))
+    }
+
+    @Test func `a reset starts small again`() {
+        var backoff = Backoff(Self.policy(1))
+        for _ in 0..<5 { _ = backoff.next() }
+        backoff.reset()
+        #expect(backoff.next() == .milliseconds(500))
+    }
+
+    @Test func `a hundred tries do not overflow`() {
+        var backoff = Backoff(Self.policy(1))
+        for _ in 0..<100 { #expect(backoff.next() <= .seconds(30)) }
+    }
+
+    @Test func `what will not heal by itself waits at least half the cap`() {
+        var low = Backoff(Self.policy(0))
+        var high = Backoff(Self.policy(1))
+        #expect(low.nextLong() == .seconds(15))
+        #expect(high.nextLong() == .seconds(30))
+    }
+}

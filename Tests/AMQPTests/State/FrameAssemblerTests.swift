@@ -1,0 +1,49 @@
+import Testing
+
+@testable import AMQP
+
+@Suite struct FrameAssemblerTests {
+    private static let deliver = Frame.Deliver(
+        consumerTag: "c", deliveryTag: 1, redelivered: false, exchange: "e", routingKey: "k")
+
+    @Test func `a body in one frame`() throws {
+        var assembler = FrameAssembler()
+        try assembler.begin(Self.deliver)
+        #expect(try assembler.header(bodySize: 3, AMQPProperties()) == nil)
+        #expect(try assembler.body([1, 2, 3]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3]))
+    }
+
+    @Test func `a body in many frames`() throws {
+        var assembler = FrameAssembler()
+        try assembler.begin(Self.deliver)
+        _ = try assembler.header(bodySize: 5, AMQPProperties())
+        #expect(try assembler.body([1, 2]) == nil)
+        #expect(try assembler.body([3, 4]) == nil)
+        #expect(try assembler.body([5]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3, 4, 5]))
+    }
+
+    @Test func `no body at all`() throws {
+        var assembler = FrameAssembler()
+        try assembler.begin(Self.deliver)
+        let content = try assembler.header(bodySize: 0, AMQPProperties())
+        #expect(content == .delivery(Self.deliver, AMQPProperties(), []))
+        try assembler.begin(Self.deliver)
+    }
+
+    @Test func `a header that announces more than any memory reserves none of it`() throws {
+        var assembler = FrameAssembler()
+        try assembler.begin(Self.deliver)
+        #expect(try assembler.header(bodySize: .max, AMQPProperties()) == nil)
+        #expect(try assembler.body([1]) == nil)
+    }
+
+    @Test func `frames out of order are refused`() throws {
+        var assembler = FrameAssembler()
+        #expect(throws: AMQPError.self) { try assembler.body([1]) }
+        #expect(throws: AMQPError.self) { try assembler.header(bodySize: 1, AMQPProperties()) }
+        try assembler.begin(Self.deliver)
+        #expect(throws: AMQPError.self) { try assembler.begin(Self.deliver) }
+        _ = try assembler.header(bodySize: 1, AMQPProperties())
+        #expect(throws: AMQPError.self) { try assembler.body([1, 2]) }
+    }
+}
