@@ -156,7 +156,7 @@ let package = Package(
             [
                 "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras, x509, asn1,
                 logging, lifecycle, nioCore,
-            ]),
+            ], data: ["README.md"]),
 
         .target(
             name: "TestSupport",
