@@ -171,7 +171,11 @@ let package = Package(
         tests("Postgres", ["Postgres", "TestSupport", logging]),
         tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "HTTP2", "TestSupport", logging, hummingbird]),
-        tests("Messaging", ["Messaging", "AMQP", "PushProtocol", "TestSupport", logging, metricsTestKit, lifecycle]),
+        tests(
+            "Messaging",
+            [
+                "Messaging", "AMQP", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit, lifecycle,
+            ]),
         tests("PushSending", ["PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, jwtKit]),
         tests(
             "ServiceKit",

@@ -5,7 +5,8 @@ package struct StagePolicy: Sendable {
     package var batchSize: Int
     /// How long the first message of a batch waits for company.
     package var batchAge: Duration
-    /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again.
+    /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again. (One more just
+    /// after the start, when the intake widens.)
     package var prefetch: UInt16
     package var concurrentBatches: Int
     /// After so many attempts a message that would be retried is dead-lettered.

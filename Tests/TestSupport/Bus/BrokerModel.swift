@@ -154,7 +154,10 @@ extension BrokerModel {
         for stored in expired { deadLetter(stored, from: queue, reason: "expired") }
     }
 
-    mutating func purge(_ queue: String) { queues[queue]?.ready = [] }
+    mutating func takeFirst(from queue: String) -> AMQPMessage? {
+        guard queues[queue]?.ready.isEmpty == false else { return nil }
+        return queues[queue]?.ready.removeFirst().message
+    }
 
     /// Publishes to the queue's dead-letter exchange as RabbitMQ does, `x-death` and the silent drop of a cycle without
     /// a rejection included.

@@ -127,6 +127,16 @@ extension InMemoryBus {
         lend()
     }
 
+    /// The consuming process dies: its consumers are gone, what it had in hand is delivered again, and whatever it still
+    /// says about that is ignored.
+    package func abandonConsumers() {
+        state.withLock { state in
+            for id in state.subscribers.keys { state.broker.removeConsumer(id) }
+            state.subscribers = [:]
+            state.broker.loseConnection()
+        }
+    }
+
     package func bind(_ binding: Topology.Binding) { state.withLock { $0.broker.bind(binding) } }
     package func unbind(_ binding: Topology.Binding) { state.withLock { $0.broker.unbind(binding) } }
 
@@ -147,6 +157,9 @@ extension InMemoryBus {
     package func messages(in queue: String) -> [AMQPMessage] {
         state.withLock { $0.broker.queues[queue]?.ready.map(\.message) ?? [] }
     }
+
+    /// Takes the first message of `queue` away.
+    package func takeFirst(from queue: String) -> AMQPMessage? { state.withLock { $0.broker.takeFirst(from: queue) } }
 
     /// How many messages of `queue` are lent and not settled.
     package func unsettled(in queue: String) -> Int { state.withLock { $0.broker.unsettled(in: queue) } }

@@ -1,0 +1,179 @@
+import AMQP
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+/// What a stage relies on, asked of every bus: the one in memory must not promise what the real one does not keep.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct BusConformanceTests {
+    @Test(arguments: BusKind.available)
+    func `what is published is delivered whole, in order`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let properties = AMQPProperties(
+                contentType: "application/octet-stream", contentEncoding: "gzip", messageID: "m", correlationID: "c",
+                type: "t", appID: "a", persistent: true, timestamp: 1_700_000_000,
+                headers: [
+                    "text": "é", "int": 7, "flag": true, "bytes": .bytes([0, 255]), "time": .timestamp(1_700_000_000),
+                    "table": .table(["list": .array([1, "two", .void])]),
+                ])
+            let messages = (0..<50).map { number in
+                AMQPMessage(
+                    exchange: "events", routingKey: "demo.a.b", properties: properties, body: [0, UInt8(number), 255])
+            }
+            let answers = try await bus.publish(messages)
+            #expect(answers == Array(repeating: .confirmed, count: 50))
+            let consumer = Consumer(bus, prefetch: 100)
+            let taken = try await consumer.wait(for: 50)
+            #expect(taken.map(\.body) == messages.map(\.body))
+            let first = try #require(taken.first)
+            #expect(first.properties == properties)
+            #expect((first.exchange, first.routingKey) == ("events", "demo.a.b"))
+            #expect(!first.redelivered)
+            await consumer.cancel()
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `each message has its own answer, in order`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let answers = try await bus.publish([
+                .event("a"), AMQPMessage(exchange: "pushes", routingKey: "nowhere", body: []), .event("b"),
+            ])
+            #expect(answers.map(\.kind) == ["confirmed", "returned 312", "confirmed"])
+            let homeless = try await bus.publish([AMQPMessage(exchange: "no-such", routingKey: "x", body: [])])
+            #expect(homeless.map(\.kind) == ["returned 404"])
+            try await eventually { try await bus.ready(in: queue.name) == 2 }
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `no more is lent than the prefetch, and an acknowledgement makes room`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            _ = try await bus.publish((1...5).map { .event("\($0)") })
+            let consumer = Consumer(bus, prefetch: 2)
+            let first = try await consumer.wait(for: 2)
+            try await eventually { try await bus.ready(in: queue.name) == 3 }
+            #expect(consumer.taken.count == 2)
+            bus.acknowledge([first[0].tag])
+            #expect(try await consumer.wait(for: 3).map(\.text) == ["1", "2", "3"])
+            await consumer.cancel()
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `what is given back comes again, marked and counted`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            _ = try await bus.publish([.event("a")])
+            let consumer = Consumer(bus, prefetch: 10)
+            let first = try await consumer.wait(for: 1)
+            bus.requeue(first.map(\.tag))
+            let second = try await consumer.wait(for: 2)[1]
+            #expect(second.redelivered)
+            #expect(second.text == "a")
+            #expect(second.properties.headers["x-delivery-count"] == 1)
+            bus.acknowledge([second.tag])
+            await consumer.cancel()
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `after a cancel nothing more is lent, and what was lent can still be settled`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            _ = try await bus.publish((1...3).map { .event("\($0)") })
+            let consumer = Consumer(bus, prefetch: 2)
+            let lent = try await consumer.wait(for: 2)
+            await consumer.cancel()
+            try await consumer.end()
+            bus.acknowledge([lent[0].tag])
+            bus.requeue([lent[1].tag])
+            try await eventually { try await bus.ready(in: queue.name) == 2 }
+            let texts = [try await bus.take(from: queue.name)?.text, try await bus.take(from: queue.name)?.text]
+            #expect(Set(texts) == ["2", "3"])
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `a message in a retry level comes back to its queue, as often as it is sent there`(kind: BusKind) async throws
+    {
+        try await kind.with { bus in
+            let handler = ScriptedHandler(each: {
+                $0.inbound.attempt < 4 ? Verdict(.retry(after: .seconds(1), .test)) : .done
+            })
+            try await withStage(bus, handler) { _ in
+                _ = try await bus.publish([.event("a")])
+                try await eventually {
+                    try await bus.passRetryTime()
+                    return handler.handled.count == 4
+                }
+            }
+            #expect(handler.handled.map(\.inbound.attempt) == [1, 2, 3, 4])
+            #expect(handler.handled.allSatisfy { $0.inbound.routingKey == "demo.happened" })
+            #expect(try await bus.ready(in: queue.name) == 0)
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `poison and what is given up on wait in the dead-letter queue of their queue`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let handler = ScriptedHandler(each: { $0.message == "bad" ? Verdict(.deadLetter(.test)) : .done })
+            try await withStage(bus, handler) { _ in
+                _ = try await bus.publish([.event("a"), .event("poison"), .event("bad"), .event("b")])
+                try await eventually { try await bus.ready(in: queue.deadName) == 2 }
+                try await eventually { handler.handled.count == 3 }
+            }
+            let dead = [try await bus.take(from: queue.deadName), try await bus.take(from: queue.deadName)]
+            let reasons = dead.map { $0?.properties.headers[HeaderName.reason]?.text }
+            #expect(Set(reasons) == ["not-json", "test-reason"])
+            #expect(try await bus.ready(in: queue.name) == 0)
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `connections that break while a stage works lose nothing`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+            let all = Set((1...600).map(String.init))
+            try await withStage(bus, handler, policy: .test(prefetch: 50)) { _ in
+                for round in 0..<3 {
+                    _ = try await bus.publish((1...200).map { .event("\(round * 200 + $0)") })
+                    try await bus.breakConnections()
+                }
+                try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)) == all }
+            }
+            let consumer = Consumer(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            try await eventually { Set(consumer.texts) == all }
+            await consumer.cancel()
+            #expect(try await bus.ready(in: queue.name) == 0)
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `drains while messages stream in lose none and repeat none`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+            for round in 0..<3 {
+                try await withStage(bus, handler, policy: .test(prefetch: 50)) { _ in
+                    _ = try await bus.publish((1...200).map { .event("\(round * 200 + $0)") })
+                }
+            }
+            try await withStage(bus, handler) { _ in
+                try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)).count == 600 }
+            }
+            let consumer = Consumer(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            let all = Set((1...600).map(String.init))
+            try await eventually { Set(consumer.texts) == all }
+            #expect(consumer.taken.count == 600)
+            await consumer.cancel()
+        }
+    }
+}
+
+extension AMQPConfirmation {
+    fileprivate var kind: String {
+        switch self {
+        case .confirmed: "confirmed"
+        case .nacked: "nacked"
+        case .returned(let code, _): "returned \(code)"
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import ServiceLifecycle
+import TestSupport
+import Testing
+
+/// The two buses that the conformance suite holds to one behaviour.
+enum BusKind: String, CaseIterable, CustomTestStringConvertible {
+    case memory
+    case rabbitMQ
+
+    static var available: [BusKind] { TestBroker.isAvailable ? allCases : [.memory] }
+
+    var testDescription: String { rawValue }
+
+    /// Runs `body` with a bus on an empty topology of the app `demo`, whose shortest retry level waits 50 ms.
+    func with(_ body: @Sendable (any BusUnderTest) async throws -> Void) async throws {
+        switch self {
+        case .memory: try await body(InMemoryBus(topology: .quick))
+        case .rabbitMQ:
+            try await TestBroker.withVirtualHost { url in
+                let configuration = try AMQPConfiguration(url: url, connectionName: "messaging tests")
+                try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in
+                    try await Topology.quick.apply(using: administrator)
+                }
+                try await RabbitMQ.with(configuration, body)
+            }
+        }
+    }
+}
+
+/// A bus, and what a test does behind its back.
+protocol BusUnderTest: MessageBus {
+    /// How many messages of `queue` are waiting; lent ones not counted.
+    func ready(in queue: String) async throws -> Int
+    /// Takes one waiting message.
+    func take(from queue: String) async throws -> AMQPMessage?
+    /// Lets the shortest retry level's time pass.
+    func passRetryTime() async throws
+    /// Breaks the connections; they are made again.
+    func breakConnections() async throws
+}
+
+extension InMemoryBus: BusUnderTest {
+    func ready(in queue: String) -> Int { messages(in: queue).count }
+    func take(from queue: String) -> AMQPMessage? { takeFirst(from: queue) }
+    func passRetryTime() { expireRetries(.seconds5) }
+    func breakConnections() { loseConnection() }
+}
+
+/// The real bus on a virtual host of its own.
+struct RabbitMQ: BusUnderTest {
+    private let configuration: AMQPConfiguration
+    private let bus: AMQPBus
+
+    static func with(
+        _ configuration: AMQPConfiguration, _ body: @Sendable (any BusUnderTest) async throws -> Void
+    ) async throws {
+        let publisher = AMQPPublisher(configuration: configuration, logger: .quiet)
+        let consumer = AMQPConsumer(configuration: configuration, logger: .quiet)
+        let group = ServiceGroup(services: [publisher, consumer], logger: .quiet)
+        let bus = AMQPBus(publisher: publisher, consumer: consumer)
+        async let running: Void = group.run()
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(try await body(RabbitMQ(configuration: configuration, bus: bus)))
+        } catch {
+            outcome = .failure(error)
+        }
+        await group.triggerGracefulShutdown()
+        try await running
+        try outcome.get()
+    }
+
+    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
+        bus.subscribe(queue: queue, prefetch: prefetch)
+    }
+    func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
+    func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
+    func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
+        try await bus.publish(messages)
+    }
+
+    func ready(in queue: String) async throws -> Int {
+        try await administer { try await $0.queueStatus(queue)?.messages ?? 0 }
+    }
+
+    func take(from queue: String) async throws -> AMQPMessage? {
+        try await administer { administrator in
+            guard let found = try await administrator.get(queue) else { return nil }
+            return AMQPMessage(
+                exchange: found.exchange, routingKey: found.routingKey, properties: found.properties, body: found.body)
+        }
+    }
+
+    /// The level's 50 ms pass by themselves.
+    func passRetryTime() {}
+
+    func breakConnections() async throws {
+        try await TestBroker.control(
+            "close_all_connections", "--vhost", configuration.virtualHost, "a test breaks them")
+    }
+
+    private func administer<R: Sendable>(
+        _ body: @Sendable (AMQPAdministrator) async throws -> R
+    ) async throws -> R {
+        try await AMQPAdministrator.with(configuration, logger: .quiet, body)
+    }
+}
+
+extension Topology {
+    /// The bus of the app `demo`, with a shortest retry level that a test can wait for.
+    static var quick: Topology {
+        var topology = Topology(apps: [demo])
+        for index in topology.queues.indices where topology.queues[index].name == RetryLevel.seconds5.queueName {
+            topology.queues[index].arguments["x-message-ttl"] = .number(50)
+        }
+        return topology
+    }
+}
+
+extension Logger {
+    static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+}

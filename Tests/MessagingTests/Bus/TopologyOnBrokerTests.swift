@@ -1,0 +1,58 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
+struct TopologyOnBrokerTests {
+    private let topology = Topology(apps: [demo])
+
+    private func withAdministrator(_ body: @Sendable (AMQPAdministrator) async throws -> Void) async throws {
+        try await TestBroker.withVirtualHost { url in
+            let configuration = try AMQPConfiguration(url: url, connectionName: "topology tests")
+            try await AMQPAdministrator.with(configuration, logger: .quiet, body)
+        }
+    }
+
+    @Test func `an applied topology verifies, and applying it again changes nothing`() async throws {
+        try await withAdministrator { administrator in
+            let before = try await topology.verify(using: administrator)
+            #expect(before.count == topology.exchanges.count + topology.queues.count)
+            try await topology.apply(using: administrator)
+            try await topology.apply(using: administrator)
+            #expect(try await topology.verify(using: administrator) == [])
+        }
+    }
+
+    @Test func `what is missing is named with what to do`() async throws {
+        try await withAdministrator { administrator in
+            try await topology.apply(using: administrator)
+            try await administrator.deleteQueue("rules.events.dead")
+            try await administrator.deleteExchange("pushes")
+            let problems = try await topology.verify(using: administrator)
+            #expect(problems == [.missingExchange("pushes"), .missingQueue("rules.events.dead")])
+            #expect(problems.allSatisfy { $0.description.contains("pushctl topology apply") })
+        }
+    }
+
+    @Test func `a queue that is there with other arguments is refused, and left as it is`() async throws {
+        try await withAdministrator { administrator in
+            try await administrator.declareQueue(name: "rules.events", arguments: ["x-queue-type": "quorum"])
+            let error = await #expect(throws: AMQPError.self) { try await topology.apply(using: administrator) }
+            #expect(error?.code == .channelClosed(replyCode: 406))
+            #expect(error?.detail.contains("rules.events") == true)
+        }
+    }
+}
+
+@Suite struct TopologyPartTests {
+    @Test func `a stage verifies only what is its own`() {
+        let part = Topology(apps: [demo]).part(consuming: [.rulesEvents], publishingTo: [.notifications])
+        #expect(Set(part.exchanges.map(\.name)).isSuperset(of: ["notifications", "dead", "return", "retry.5s"]))
+        #expect(!part.exchanges.contains { $0.name == "pushes" })
+        let work = part.queues.map(\.name).filter { !$0.hasPrefix("retry.") }
+        #expect(work == ["rules.events", "rules.events.dead"])
+    }
+}

@@ -1,0 +1,103 @@
+import AMQP
+import PushProtocol
+import Testing
+
+@testable import Messaging
+
+@Suite struct RedirectionTests {
+    private let redirection = Redirection(service: "rules")
+
+    /// A CloudEvent in binary mode, as an upstream that is not ours may send it.
+    private let foreign = AMQPProperties(
+        contentType: "application/octet-stream", contentEncoding: "gzip", messageID: "m-1", correlationID: "c-1",
+        type: "x", appID: "upstream", expiration: "60000", userID: "upstream", persistent: false, timestamp: 1_700,
+        headers: [
+            "cloudEvents:id": "e-1", "cloudEvents:time": .timestamp(1_700), "nested": .table(["a": .array([.int(1)])]),
+            "CC": .array(["feedback.outcomes"]), "x-death": .array([.table(["queue": "retry.5s"])]),
+            "x-delivery-count": 3, "x-own": "kept",
+        ])
+
+    private func inbound(_ delivery: AMQPDelivery) -> Inbound {
+        Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 5))
+    }
+
+    @Test func `a retry keeps body, properties and headers, and says where it came from`() {
+        let delivery = delivery(1, properties: foreign, body: "\u{0}\u{1}raw")
+        let copy = redirection.retry(delivery, as: inbound(delivery), at: .seconds30)
+        #expect(copy.exchange == "retry.30s")
+        #expect(copy.routingKey == "rules.events")
+        #expect(copy.body == delivery.body)
+        var expected = foreign
+        expected.persistent = true
+        expected.expiration = nil
+        expected.userID = nil
+        for name in ["CC", "x-death", "x-delivery-count"] { expected.headers[name] = nil }
+        expected.headers.merge([
+            HeaderName.attempt: 2, HeaderName.exchange: "events", HeaderName.routingKey: "demo.happened",
+            HeaderName.firstSeen: 5,
+        ]) { $1 }
+        #expect(copy.properties == expected)
+    }
+
+    @Test func `what comes back from a retry shows its first exchange, routing key, attempt and time`() {
+        let first = delivery(1)
+        let copy = redirection.retry(first, as: inbound(first), at: .seconds5)
+        let back = delivery(2, exchange: "return", routingKey: copy.routingKey, properties: copy.properties)
+        let inbound = Inbound(back, queue: queue, now: Timestamp(milliseconds: 99))
+        #expect(inbound.exchange == "events")
+        #expect(inbound.routingKey == "demo.happened")
+        #expect(inbound.attempt == 2)
+        #expect(inbound.firstSeen == Timestamp(milliseconds: 5))
+        let again = redirection.retry(back, as: inbound, at: .seconds5)
+        #expect(again.properties.headers[HeaderName.attempt] == 3)
+        #expect(again.properties.headers[HeaderName.routingKey] == "demo.happened")
+    }
+
+    @Test func `a publisher cannot name another app's routing key, nor an attempt`() {
+        let forged = AMQPProperties(headers: [
+            HeaderName.routingKey: "bank.happened", HeaderName.exchange: "devices", HeaderName.attempt: 7,
+            HeaderName.firstSeen: 1,
+        ])
+        let inbound = inbound(delivery(1, properties: forged))
+        #expect(inbound.routingKey == "demo.happened")
+        #expect(inbound.exchange == "events")
+        #expect(inbound.attempt == 1)
+        #expect(inbound.firstSeen == Timestamp(milliseconds: 5))
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, .max])
+    func `an attempt header out of range does not break anything`(attempt: Int64) {
+        let properties = AMQPProperties(headers: [HeaderName.attempt: .int(attempt)])
+        let inbound = inbound(delivery(1, exchange: "return", properties: properties))
+        #expect(inbound.attempt >= 1)
+        let conclusion = Conclusion(.retry(after: .seconds(1), .test), attempt: inbound.attempt, maximumAttempts: 8)
+        #expect(conclusion.label == (attempt == .max ? "dead-letter" : "retry"))
+    }
+
+    @Test func `a dead letter says why, where, who, when and on which attempt, in under 2 KiB`() throws {
+        let delivery = delivery(1, properties: foreign)
+        let reason = Reason(
+            code: String(repeating: "c", count: 500), detail: String(repeating: "é🧨", count: 2000))
+        let copy = redirection.deadLetter(
+            delivery, as: inbound(delivery), because: reason, at: Timestamp(milliseconds: 42))
+        #expect(copy.exchange == "dead")
+        #expect(copy.routingKey == "rules.events")
+        #expect(copy.properties.expiration == nil)
+        let headers = copy.properties.headers
+        #expect(headers[HeaderName.queue] == "rules.events")
+        #expect(headers[HeaderName.service] == "rules")
+        #expect(headers[HeaderName.failedAt] == 42)
+        #expect(headers[HeaderName.attempt] == 1)
+        let ours = headers.filter { $0.key.hasPrefix("heliograph-") }
+        let size = ours.reduce(0) { $0 + $1.key.utf8.count + ($1.value.text?.utf8.count ?? 8) }
+        #expect(size < 2048)
+        let detail = try #require(headers[HeaderName.detail]?.text)
+        #expect(reason.detail.hasPrefix(detail))
+    }
+
+    @Test func `a remainder takes the place of the body`() {
+        let delivery = delivery(1, body: "all of it")
+        let copy = redirection.retry(delivery, as: inbound(delivery), at: .hour1, body: Array("the rest".utf8))
+        #expect(copy.text == "the rest")
+    }
+}

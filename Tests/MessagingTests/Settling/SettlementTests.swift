@@ -1,0 +1,96 @@
+import AMQP
+import PushProtocol
+import Testing
+
+@testable import Messaging
+
+@Suite struct SettlementTests {
+    private func settlement(_ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1) -> Settlement {
+        let delivery = delivery(1)
+        var inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 5))
+        inbound.attempt = attempt
+        return Settlement(
+            of: delivery, as: inbound,
+            conclusion: Conclusion(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
+            redirection: Redirection(service: "rules"))
+    }
+
+    @Test func `the outbound is confirmed before the copy is published, and that before the message is acknowledged`() {
+        var settlement = settlement(.deadLetter(.test), outbound: [.notification("a"), .notification("b")])
+        #expect(settlement.next.published == ["notifications", "notifications"])
+        settlement.record([.confirmed, .confirmed])
+        #expect(settlement.next.published == ["dead"])
+        settlement.record([.confirmed])
+        #expect(settlement.next.isAcknowledge)
+    }
+
+    @Test func `only what was not confirmed is published again`() {
+        var settlement = settlement(.done, outbound: ["a", "b", "c"].map { .notification($0) })
+        settlement.record([.nacked, .confirmed, .returned(code: 312, text: "NO_ROUTE")])
+        guard case .publish(let again) = settlement.next else {
+            Issue.record("nothing is published again")
+            return
+        }
+        #expect(again.map(\.text) == ["a", "c"])
+    }
+
+    @Test(arguments: [AMQPConfirmation.nacked, .returned(code: 312, text: "NO_ROUTE")])
+    func `a copy that the broker did not take keeps the message unsettled`(answer: AMQPConfirmation) {
+        var settlement = settlement(.retry(after: .seconds(1), .test))
+        settlement.record([answer])
+        #expect(settlement.next.published == ["retry.5s"])
+    }
+
+    @Test func `an outbound that can never be published dead-letters its cause`() {
+        var settlement = settlement(.done, outbound: [.notification("a")])
+        settlement.record([.returned(code: 502, text: "routing key too long")])
+        #expect(settlement.next.published == ["dead"])
+        #expect(settlement.conclusion.reason?.code == "outbound-refused")
+    }
+
+    @Test func `a copy that can never be published leaves the message to the broker's delivery limit`() {
+        var settlement = settlement(.deadLetter(.test))
+        settlement.record([.returned(code: 502, text: "header too long")])
+        guard case .requeue = settlement.next else {
+            Issue.record("the message was not given back")
+            return
+        }
+    }
+
+    @Test func `a retry waits in the shortest level that is long enough`() {
+        for (delay, level) in [(1, "5s"), (5, "5s"), (6, "30s"), (600, "15m"), (100_000, "6h")] {
+            #expect(settlement(.retry(after: .seconds(delay), .test)).next.published == ["retry.\(level)"])
+        }
+    }
+
+    @Test func `after the last attempt a retry is a dead letter that names the last reason`() {
+        let settlement = settlement(.retry(after: .seconds(1), .test), attempt: 8)
+        #expect(settlement.next.published == ["dead"])
+        #expect(settlement.conclusion.reason?.code == "attempts-exhausted")
+        #expect(settlement.conclusion.reason?.detail.contains("test-reason") == true)
+    }
+
+    @Test func `a message whose handler fails goes through the levels in order`() {
+        let conclusions = (1...8).map { Conclusion(failure: "boom", attempt: $0, maximumAttempts: 8) }
+        let levels = conclusions.compactMap { if case .retry(let level, _) = $0 { level.rawValue } else { nil } }
+        #expect(levels == ["5s", "30s", "2m", "15m", "1h", "6h", "6h"])
+        #expect(conclusions.last == .deadLetter(Reason(code: "handler-failed", detail: "boom")))
+    }
+
+    @Test func `a wait after failures never exceeds its ceiling, and the ceiling never the cap`() {
+        let backoff = Backoff()
+        let ceilings = (1...7).map { backoff.ceiling(afterFailures: $0) }
+        #expect(ceilings == [200, 400, 800, 1600, 3200, 5000, 5000].map { .milliseconds($0) })
+        for failures in [-1, 0, 1, 5, 1000, .max] {
+            let ceiling = backoff.ceiling(afterFailures: failures)
+            #expect((0..<100).allSatisfy { _ in (.zero...ceiling).contains(backoff.delay(afterFailures: failures)) })
+        }
+    }
+}
+
+extension Settlement.Step {
+    fileprivate var published: [String] {
+        if case .publish(let messages) = self { messages.map(\.exchange) } else { [] }
+    }
+    fileprivate var isAcknowledge: Bool { if case .acknowledge = self { true } else { false } }
+}

@@ -1,0 +1,153 @@
+import AMQP
+import Testing
+
+@testable import Messaging
+
+@Suite struct QueueMachineTests {
+    private var policy = StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2)
+
+    /// A machine whose intake is wide already.
+    private func wide() -> QueueMachine {
+        var machine = QueueMachine(policy: policy)
+        _ = machine.start()
+        _ = machine.on(.delivered([delivery(999)]))
+        _ = machine.on(.subscriptionEnded)
+        let id = machine.on(.aged).started.first!.id
+        _ = machine.on(.finished(id, .settled))
+        return machine
+    }
+
+    @Test func `a full batch starts at once and a partial one when it is of age`() {
+        var machine = wide()
+        let first = machine.on(.delivered([delivery(1), delivery(2), delivery(3), delivery(4)]))
+        #expect(first.started.map(\.deliveries.values) == [[1, 2, 3]])
+        #expect(first.armsAge)
+        #expect(machine.on(.aged).started.map(\.deliveries.values) == [[4]])
+    }
+
+    @Test func `no more batches run at once than the policy allows, and the rest follow as they finish`() {
+        var machine = wide()
+        let started = machine.on(.delivered((1...9).map { delivery($0) })).started
+        #expect(started.map(\.deliveries.values) == [[1, 2, 3], [4, 5, 6]])
+        #expect(machine.on(.finished(started[0].id, .settled)).started.map(\.deliveries.values) == [[7, 8, 9]])
+        #expect(machine.inFlight == 6)
+    }
+
+    @Test func `a starting process takes one message at a time until one is above suspicion`() {
+        var machine = QueueMachine(policy: policy)
+        #expect(machine.start().prefetches == [1])
+        let suspect = machine.on(.delivered([delivery(1, redelivered: true)]))
+        #expect(suspect.started.map(\.deliveries.values) == [[1]])
+        #expect(!suspect.unsubscribes)
+        _ = machine.on(.finished(suspect.started[0].id, .settled))
+        #expect(machine.on(.delivered([delivery(2)])).unsubscribes)
+        #expect(machine.on(.subscriptionEnded).prefetches == [10])
+    }
+
+    @Test func `a redelivered message is handled alone, with nothing of its queue beside it`() {
+        var machine = wide()
+        let fresh = machine.on(.delivered([delivery(1), delivery(2), delivery(3), delivery(4, redelivered: true)]))
+        #expect(fresh.started.map(\.deliveries.values) == [[1, 2, 3]])
+        let alone = machine.on(.finished(fresh.started[0].id, .settled))
+        #expect(alone.started.map(\.deliveries.values) == [[4]])
+        #expect(machine.on(.delivered([delivery(5), delivery(6), delivery(7)])).started.isEmpty)
+        #expect(machine.on(.finished(alone.started[0].id, .settled)).started.map(\.deliveries.values) == [[5, 6, 7]])
+    }
+
+    @Test func `after a few suspects did no harm the rest of that return are believed`() {
+        var machine = wide()
+        var actions = machine.on(.delivered((1...6).map { delivery($0, redelivered: true, returns: 1) }))
+        for expected in UInt64(1)...3 {
+            #expect(actions.started.map(\.deliveries.values) == [[expected]])
+            actions = machine.on(.finished(actions.started[0].id, .settled))
+        }
+        #expect(actions.started.map(\.deliveries.values) == [[4, 5, 6]])
+    }
+
+    @Test func `a message that came back several times is never believed`() {
+        var machine = wide()
+        var actions = machine.on(.delivered((1...6).map { delivery($0, redelivered: true, returns: 3) }))
+        for expected in UInt64(1)...6 {
+            #expect(actions.started.map(\.deliveries.values) == [[expected]])
+            actions = machine.on(.finished(actions.started[0].id, .settled))
+        }
+    }
+
+    @Test func `during an outage nothing new starts, and the held batch is tried again`() {
+        var machine = wide()
+        let work = machine.on(.delivered((1...3).map { delivery($0) })).started[0]
+        let held = machine.on(.finished(work.id, .held(work, by: "Postgres")))
+        #expect(held.retriesAfterFailures == [1])
+        #expect(machine.outage == "Postgres")
+        #expect(machine.on(.delivered((4...6).map { delivery($0) })).started.isEmpty)
+        let again = machine.on(.retryDue(work.id)).started
+        #expect(again.map(\.deliveries.values) == [[1, 2, 3]])
+        #expect(machine.on(.finished(work.id, .held(again[0], by: "Postgres"))).retriesAfterFailures == [2])
+        _ = machine.on(.retryDue(work.id))
+        #expect(machine.on(.finished(work.id, .settled)).started.map(\.deliveries.values) == [[4, 5, 6]])
+        #expect(machine.outage == nil)
+    }
+
+    @Test func `when one held batch gets through, the others are tried at once`() {
+        var machine = wide()
+        let both = machine.on(.delivered((1...6).map { delivery($0) })).started
+        for work in both { _ = machine.on(.finished(work.id, .held(work, by: "Postgres"))) }
+        _ = machine.on(.retryDue(both[0].id))
+        #expect(machine.on(.finished(both[0].id, .settled)).started.map(\.id) == [both[1].id])
+        #expect(machine.on(.retryDue(both[1].id)).started.isEmpty)
+    }
+
+    @Test(arguments: [QueueMachine.Event.pause, .drain])
+    func `stopping gives back what is waiting or held, and late deliveries too`(event: QueueMachine.Event) {
+        var machine = wide()
+        let started = machine.on(.delivered((1...7).map { delivery($0) })).started
+        _ = machine.on(.finished(started[1].id, .held(started[1], by: "Postgres")))
+        let stopped = machine.on(event)
+        #expect(stopped.unsubscribes)
+        #expect(stopped.givenBack == [7, 4, 5, 6])
+        #expect(machine.on(.delivered([delivery(8)])).givenBack == [8])
+        #expect(!machine.isFinished)
+        #expect(machine.on(.finished(started[0].id, .held(started[0], by: "Postgres"))).givenBack == [1, 2, 3])
+    }
+
+    @Test func `a drain is over when the consumer is gone and the last batch is settled`() {
+        var machine = wide()
+        let work = machine.on(.delivered((1...3).map { delivery($0) })).started[0]
+        _ = machine.on(.drain)
+        _ = machine.on(.subscriptionEnded)
+        #expect(!machine.isFinished)
+        _ = machine.on(.finished(work.id, .settled))
+        #expect(machine.isFinished)
+    }
+
+    @Test func `a paused queue consumes again when resumed, also before its consumer is gone`() {
+        var machine = wide()
+        _ = machine.on(.pause)
+        #expect(machine.on(.resume).prefetches.isEmpty)
+        #expect(machine.on(.subscriptionEnded).prefetches == [10])
+        _ = machine.on(.pause)
+        #expect(machine.on(.subscriptionEnded).prefetches.isEmpty)
+        #expect(machine.isQuiet)
+        #expect(machine.on(.resume).prefetches == [10])
+    }
+
+    @Test func `a subscription that ends unasked ends the queue`() {
+        var machine = wide()
+        let actions = machine.on(.subscriptionEnded)
+        #expect(actions.contains { if case .reportLoss = $0 { true } else { false } })
+        #expect(machine.isFinished)
+    }
+}
+
+extension [QueueMachine.Action] {
+    fileprivate var started: [Work] { compactMap { if case .start(let work) = $0 { work } else { nil } } }
+    fileprivate var prefetches: [UInt16] { compactMap { if case .subscribe(let count) = $0 { count } else { nil } } }
+    fileprivate var unsubscribes: Bool { contains { if case .unsubscribe = $0 { true } else { false } } }
+    fileprivate var armsAge: Bool { contains { if case .armAge = $0 { true } else { false } } }
+    fileprivate var givenBack: [UInt64] {
+        flatMap { if case .giveBack(let tags) = $0 { tags.map(\.value) } else { [] as [UInt64] } }
+    }
+    fileprivate var retriesAfterFailures: [Int] {
+        compactMap { if case .armRetry(_, let failures) = $0 { failures } else { nil } }
+    }
+}

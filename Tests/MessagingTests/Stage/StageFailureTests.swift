@@ -1,0 +1,131 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+/// What becomes of messages when the handler, or what it depends on, fails.
+@Suite(.timeLimit(.minutes(1))) struct StageFailureTests {
+    private struct Bug: Error {}
+    private let bus = InMemoryBus(apps: [demo])
+
+    @Test func `one message that fails is isolated, and its batch is done without it`() async throws {
+        let handler = ScriptedHandler { batch in
+            if batch.contains(where: { $0.message == "bad" }) { throw Bug() }
+            return batch.map { _ in .done }
+        }
+        try await withStage(bus, handler) { _ in
+            for text in ["a", "b", "bad", "c"] { bus.event(text) }
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(bus.texts(in: "retry.5s") == ["bad"])
+        #expect(bus.messages(in: queue.deadName).isEmpty)
+        #expect(Set(handler.batches.filter { $0.count == 1 }.flatMap { $0 }).contains("bad"))
+    }
+
+    @Test func `a message that always fails is kept for a person after its last attempt`() async throws {
+        let handler = ScriptedHandler { _ in throw Bug() }
+        try await withStage(bus, handler) { _ in
+            bus.event("bad")
+            try await eventually {
+                bus.expireRetries()
+                return bus.texts(in: queue.deadName) == ["bad"]
+            }
+        }
+        let headers = bus.messages(in: queue.deadName)[0].properties.headers
+        #expect(headers[HeaderName.reason]?.text == "handler-failed")
+        #expect(headers[HeaderName.attempt]?.int == 8)
+        #expect(handler.handled.count == 8)
+    }
+
+    @Test(arguments: [0, 1, 3]) func `a wrong number of verdicts settles nothing by guess`(count: Int) async throws {
+        let handler = ScriptedHandler { batch in
+            batch.count == 2 ? Array(repeating: .done, count: count) : batch.map { _ in .done }
+        }
+        try await withStage(bus, handler, policy: .test(batchSize: 2)) { _ in
+            bus.event("first")
+            try await eventually { bus.isSettled(queue.name) }
+            bus.event("a")
+            bus.event("b")
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(handler.batches.suffix(2) == [["a"], ["b"]] || handler.batches.count == 3)
+        #expect(bus.published.isEmpty)
+    }
+
+    @Test func `an outage holds the batch, counts no attempt, and shows`() async throws {
+        let dependency = Dependency()
+        let handler = ScriptedHandler { batch in
+            try dependency.use()
+            return batch.map { _ in .done }
+        }
+        let log = CapturingLogger()
+        try await withStage(bus, handler, policy: .test(prefetch: 20), logger: log.logger) { stage in
+            for number in 1...100 { bus.event("\(number)") }
+            try await eventually { stage.status.first?.condition == .holding("the dependency") }
+            try await eventually { handler.batches.count > 20 }
+            #expect(bus.unsettled(in: queue.name) <= 21)
+            #expect(log.lines.filter { $0.level == .warning }.count == 1)
+            dependency.comesBack()
+            try await eventually { bus.isSettled(queue.name) }
+            try await eventually { stage.status.first?.condition == .consuming }
+        }
+        #expect(handler.handled.allSatisfy { $0.inbound.attempt == 1 })
+        #expect(bus.published.isEmpty)
+        #expect(Set(handler.handled.map(\.message)).count == 100)
+    }
+
+    @Test func `an outage in the middle of an isolated batch repeats nothing that is settled`() async throws {
+        let dependency = Dependency(isAway: false)
+        let third = Mutex(true)
+        let handler = ScriptedHandler { batch in
+            if batch.count > 1 { throw Bug() }
+            if batch[0].message == "c",
+                third.withLock({ first in
+                    defer { first = false }; return first
+                })
+            {
+                throw Outage("the dependency", underlying: Dependency.Away())
+            }
+            try dependency.use()
+            return batch.map { _ in .done }
+        }
+        for text in ["a", "b", "c", "d"] { bus.event(text) }
+        let policy = StagePolicy.test(batchSize: 4)
+        try await withStage(bus, handler, policy: policy) { _ in
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(handler.batches.flatMap { $0 }.filter { $0 == "d" }.count <= 2)
+        #expect(bus.messages(in: "retry.5s").isEmpty)
+    }
+
+    @Test func `a message that kills the process is found out, and takes no neighbour along`() async throws {
+        // Each round is a process: it dies of `killer`, and all it had in hand goes back.
+        for number in 1...40 { bus.event(number == 25 ? "killer" : "\(number)") }
+        var rounds = 0
+        while !bus.isSettled(queue.name), rounds < 60 {
+            rounds += 1
+            let died = Turnstile()
+            let handler = ScriptedHandler { batch in
+                if batch.contains(where: { $0.message == "killer" }) {
+                    try await died.pass()
+                }
+                return batch.map { _ in .done }
+            }
+            let process = Task {
+                let stage = Stage(
+                    service: "rules", queues: [queue], policy: .test(), bus: bus, handler: handler,
+                    logger: CapturingLogger().logger)
+                try await stage.run()
+            }
+            try await eventually { died.waiting == 1 || bus.isSettled(queue.name) }
+            bus.abandonConsumers()
+            process.cancel()
+            try await process.value
+        }
+        #expect(bus.texts(in: queue.deadName) == ["killer"])
+        #expect(rounds < 60)
+    }
+}

@@ -1,0 +1,158 @@
+import AMQP
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+/// How a stage begins, pauses and ends.
+@Suite(.timeLimit(.minutes(1))) struct StageLifecycleTests {
+    private let bus = InMemoryBus(apps: [demo])
+
+    @Test func `a drain finishes what is in flight and gives back the rest, and nothing is lost`() async throws {
+        let turnstile = Turnstile()
+        let handler = ScriptedHandler { batch in
+            try await turnstile.pass()
+            return batch.map { .done([.notification($0.message)]) }
+        }
+        for number in 1...50 { bus.event("\(number)") }
+        let next = "token-registry.notifications.interactive"
+        let stage = Stage(
+            service: "rules", queues: [queue], policy: .test(batchSize: 5, concurrentBatches: 2), bus: bus,
+            handler: handler, logger: CapturingLogger().logger)
+        try await withRunning(stage) { shutDown in
+            try await eventually { turnstile.waiting > 0 && bus.unsettled(in: queue.name) == 21 }
+            await shutDown()
+            try await eventually { bus.consumers(of: queue.name).isEmpty }
+            try await eventually { bus.unsettled(in: queue.name) <= 10 }
+            #expect(bus.unsettled(in: queue.name) > 0)
+            turnstile.open()
+        }
+        #expect(bus.unsettled(in: queue.name) == 0)
+        let everything = bus.texts(in: next) + bus.texts(in: queue.name)
+        #expect(everything.count == 50)
+        #expect(Set(everything) == Set((1...50).map(String.init)))
+    }
+
+    @Test func `a handler that hangs is cancelled at the deadline and its messages go back`() async throws {
+        let turnstile = Turnstile()
+        let handler = ScriptedHandler { batch in
+            try await turnstile.pass()
+            return batch.map { _ in .done }
+        }
+        try await withStage(bus, handler, policy: .test(drainDeadline: .milliseconds(20))) { _ in
+            bus.event("a")
+            try await eventually { turnstile.waiting == 1 }
+        }
+        #expect(bus.texts(in: queue.name) == ["a"])
+        #expect(bus.messages(in: "retry.5s").isEmpty)
+    }
+
+    @Test func `a drain during an outage does not wait for its end`() async throws {
+        let handler = ScriptedHandler { _ in throw Outage("the dependency", underlying: Dependency.Away()) }
+        let begin = ContinuousClock.now
+        try await withStage(bus, handler) { stage in
+            for number in 1...30 { bus.event("\(number)") }
+            try await eventually { stage.status.first?.condition == .holding("the dependency") }
+        }
+        #expect(begin.duration(to: .now) < .seconds(5))
+        #expect(bus.messages(in: queue.name).count == 30)
+        #expect(bus.unsettled(in: queue.name) == 0)
+    }
+
+    @Test func `a lane that is stuck takes nothing from another`() async throws {
+        let interactive = WorkQueue.registryNotifications(.interactive)
+        let bulk = WorkQueue.registryNotifications(.bulk)
+        let turnstile = Turnstile()
+        let handler = ScriptedHandler { batch in
+            if batch[0].inbound.queue == bulk { try await turnstile.pass() }
+            return batch.map { _ in .done }
+        }
+        try await withStage(bus, handler, queues: [interactive, bulk]) { _ in
+            for number in 1...100 { bus.send(to: "notifications", "bulk.demo", Array("\(number)".utf8)) }
+            try await eventually { turnstile.waiting > 0 }
+            for number in 1...100 { bus.send(to: "notifications", "interactive.demo", Array("\(number)".utf8)) }
+            try await eventually { bus.isSettled(interactive.name) }
+            #expect(!bus.isSettled(bulk.name))
+            turnstile.open()
+            try await eventually { bus.isSettled(bulk.name) }
+        }
+    }
+
+    @Test func `a paused queue keeps its messages, has no consumer, and goes on when resumed`() async throws {
+        let handler = ScriptedHandler()
+        try await withStage(bus, handler) { stage in
+            bus.event("before")
+            try await eventually { bus.isSettled(queue.name) && handler.handled.count == 1 }
+            await stage.pause(queue)
+            #expect(bus.consumers(of: queue.name).isEmpty)
+            #expect(stage.status.first?.condition == .paused)
+            bus.event("meanwhile")
+            #expect(bus.texts(in: queue.name) == ["meanwhile"])
+            await stage.resume(queue)
+            try await eventually { bus.isSettled(queue.name) && handler.handled.count == 2 }
+        }
+    }
+
+    @Test func `a handler may pause its own queue`() async throws {
+        let paused = Turnstile()
+        let reference = Reference()
+        let handler = ScriptedHandler { batch in
+            await reference.pause()
+            paused.open()
+            throw Outage("the credential", underlying: Dependency.Away())
+        }
+        try await withStage(bus, handler) { stage in
+            reference.set { await stage.pause(queue) }
+            bus.event("a")
+            try await paused.pass()
+            try await eventually { bus.texts(in: queue.name) == ["a"] && bus.unsettled(in: queue.name) == 0 }
+        }
+    }
+
+    @Test func `pausing what is not consumed, or no longer, returns`() async throws {
+        let stage = Stage(
+            service: "rules", queues: [queue], policy: .test(), bus: bus, handler: ScriptedHandler(),
+            logger: CapturingLogger().logger)
+        await stage.pause(.rulesOutcomes)
+        try await withRunning(stage) { shutDown in
+            try await eventually { stage.status.first?.condition == .consuming }
+            await shutDown()
+        }
+        await stage.pause(queue)
+    }
+
+    @Test func `a queue that comes later is consumed without a restart`() async throws {
+        let late = WorkQueue.rulesOutcomes
+        let handler = ScriptedHandler()
+        bus.send(to: "outcomes", "apns.accepted", Array("a".utf8))
+        try await withStage(bus, handler) { stage in
+            stage.consume(late)
+            stage.consume(late)
+            try await eventually { bus.isSettled(late.name) && handler.handled.count == 1 }
+            #expect(bus.consumers(of: late.name).count == 1)
+        }
+    }
+
+    @Test func `a connection that breaks costs repetitions and no message`() async throws {
+        let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+        try await withStage(bus, handler) { _ in
+            for number in 1...200 {
+                bus.event("\(number)")
+                if number.isMultiple(of: 20) { bus.loseConnection() }
+            }
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        let arrived = bus.texts(in: "token-registry.notifications.interactive")
+        #expect(Set(arrived) == Set((1...200).map(String.init)))
+    }
+
+    @Test func `a stage whose bus closed returns`() async throws {
+        let stage = Stage(
+            service: "rules", queues: [queue, .rulesOutcomes], policy: .test(), bus: bus, handler: ScriptedHandler(),
+            logger: CapturingLogger().logger)
+        async let running: Void = stage.run()
+        try await eventually { bus.consumers(of: queue.name).count == 1 }
+        bus.close()
+        try await running
+    }
+}

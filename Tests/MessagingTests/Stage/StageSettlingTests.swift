@@ -1,0 +1,171 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+/// What becomes of a message, by its verdict.
+@Suite(.timeLimit(.minutes(1))) struct StageSettlingTests {
+    private let bus = InMemoryBus(apps: [demo])
+    private let next = "token-registry.notifications.interactive"
+
+    @Test func `what is done is acknowledged, and what it led to is on the bus`() async throws {
+        let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+        try await withStage(bus, handler) { _ in
+            for number in 1...25 { bus.event("\(number)") }
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(Set(bus.texts(in: next)) == Set((1...25).map(String.init)))
+        let sent = try #require(bus.messages(in: next).first?.properties)
+        #expect(sent.persistent)
+        #expect(sent.appID == "rules")
+        #expect(sent.headers[HeaderName.traceparent] == "00-1-2-01")
+    }
+
+    @Test func `nothing is settled before what it led to is confirmed`() async throws {
+        bus.holdConfirms(true)
+        let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+        try await withStage(bus, handler) { _ in
+            bus.event("a")
+            try await eventually { bus.texts(in: next) == ["a"] }
+            #expect(bus.unsettled(in: queue.name) == 1)
+            bus.holdConfirms(false)
+            try await eventually { bus.isSettled(queue.name) }
+        }
+    }
+
+    @Test func `a nacked publish is tried again, and only then its cause is settled`() async throws {
+        bus.answer(publishesTo: .notifications, with: [.nacked, .nacked, .nacked])
+        let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+        try await withStage(bus, handler) { _ in
+            bus.event("a")
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(bus.texts(in: next) == ["a"])
+        #expect(handler.batches == [["a"]])
+    }
+
+    @Test func `an unroutable publish is named in the log and tried until it has a way`() async throws {
+        let log = CapturingLogger()
+        let way = Topology.Binding(exchange: "notifications", queue: next, routingKey: "interactive.#")
+        bus.unbind(way)
+        let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
+        try await withStage(bus, handler, logger: log.logger) { _ in
+            bus.event("a")
+            let line = try await eventuallySome { log.lines.first { $0.level == .error } }
+            #expect(line.metadata["exchange"] == "notifications")
+            #expect(line.metadata["routing_key"] == "interactive.demo")
+            #expect(bus.unsettled(in: queue.name) == 1)
+            bus.bind(way)
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(bus.texts(in: next) == ["a"])
+    }
+
+    @Test func `a message stuck on its way out does not keep its batch from being settled`() async throws {
+        let handler = ScriptedHandler { batch in
+            batch.map {
+                $0.message == "stuck"
+                    ? .done([
+                        Outbound(
+                            exchange: .pushes, routingKey: "nowhere", messageID: "m", type: "t", correlationID: "c",
+                            body: [])
+                    ]) : .done
+            }
+        }
+        try await withStage(bus, handler, policy: .test(drainDeadline: .milliseconds(20))) { _ in
+            for text in ["a", "stuck", "b"] { bus.event(text) }
+            try await eventually { handler.handled.count == 3 && bus.unsettled(in: queue.name) == 1 }
+        }
+        #expect(bus.texts(in: queue.name) == ["stuck"])
+    }
+
+    @Test func `a retry waits in its level and comes back as it was, one attempt later`() async throws {
+        let handler = ScriptedHandler(each: {
+            $0.inbound.attempt < 3 ? Verdict(.retry(after: .seconds(20), .test)) : .done
+        })
+        let properties = AMQPProperties(
+            contentType: "application/octet-stream", messageID: "m-1", persistent: false,
+            headers: ["cloudEvents:id": "e-1", "cloudEvents:specversion": "1.0"])
+        try await withStage(bus, handler) { _ in
+            bus.event("a", properties: properties)
+            for attempt in 1...2 {
+                try await eventually { bus.messages(in: "retry.30s").count == 1 && bus.isSettled(queue.name) }
+                #expect(
+                    bus.messages(in: "retry.30s")[0].properties.headers[HeaderName.attempt]?.int == Int64(attempt + 1))
+                bus.expireRetries(.seconds30)
+            }
+            try await eventually { handler.handled.count == 3 && bus.isSettled(queue.name) }
+        }
+        #expect(handler.handled.map(\.inbound.attempt) == [1, 2, 3])
+        let last = try #require(handler.handled.last?.inbound)
+        #expect(last.exchange == "events")
+        #expect(last.routingKey == "demo.happened")
+        #expect(last.contentType == "application/octet-stream")
+        #expect(last.messageID == "m-1")
+        #expect(last.headers["cloudEvents:id"] == "e-1")
+        #expect(last.firstSeen == handler.handled[0].inbound.firstSeen)
+    }
+
+    @Test func `only a remainder is tried again`() async throws {
+        let handler = ScriptedHandler(each: {
+            $0.inbound.attempt == 1
+                ? Verdict(.retry(after: .seconds(1), .test), remainder: Array("rest".utf8)) : .done
+        })
+        try await withStage(bus, handler) { _ in
+            bus.event("all")
+            try await eventually { bus.texts(in: "retry.5s") == ["rest"] && bus.isSettled(queue.name) }
+            bus.expireRetries()
+            try await eventually { handler.batches == [["all"], ["rest"]] && bus.isSettled(queue.name) }
+        }
+    }
+
+    @Test func `after the last attempt a message is kept for a person`() async throws {
+        let handler = ScriptedHandler(each: { _ in Verdict(.retry(after: .seconds(1), .test)) })
+        try await withStage(bus, handler) { _ in
+            bus.event("a")
+            try await eventually {
+                bus.expireRetries()
+                return bus.texts(in: queue.deadName) == ["a"] && bus.isSettled(queue.name)
+            }
+        }
+        #expect(handler.handled.map(\.inbound.attempt) == Array(1...8))
+        let headers = bus.messages(in: queue.deadName)[0].properties.headers
+        #expect(headers[HeaderName.reason]?.text == "attempts-exhausted")
+        #expect(headers[HeaderName.detail]?.text?.contains("test-reason") == true)
+    }
+
+    @Test func `a dead letter says why and where from`() async throws {
+        let handler = ScriptedHandler(each: { _ in Verdict(.deadLetter(.test)) })
+        try await withStage(bus, handler) { _ in
+            bus.event("a", properties: AMQPProperties(expiration: "1"))
+            try await eventually { bus.texts(in: queue.deadName) == ["a"] && bus.isSettled(queue.name) }
+        }
+        let headers = bus.messages(in: queue.deadName)[0].properties.headers
+        #expect(headers[HeaderName.reason]?.text == "test-reason")
+        #expect(headers[HeaderName.queue]?.text == "rules.events")
+        #expect(headers[HeaderName.service]?.text == "rules")
+        #expect(headers[HeaderName.routingKey]?.text == "demo.happened")
+    }
+
+    @Test func `what is discarded leaves nothing behind`() async throws {
+        let handler = ScriptedHandler(each: { _ in Verdict(.discard(.test)) })
+        try await withStage(bus, handler) { _ in
+            bus.event("a")
+            try await eventually { handler.handled.count == 1 && bus.isSettled(queue.name) }
+        }
+        #expect(bus.published.isEmpty)
+    }
+
+    @Test func `poison is dead-lettered alone and its batch goes on without it`() async throws {
+        let handler = ScriptedHandler()
+        for text in ["a", "poison", "b"] { bus.event(text) }
+        try await withStage(bus, handler) { _ in
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(handler.handled.map(\.message) == ["a", "b"])
+        #expect(bus.texts(in: queue.deadName) == ["poison"])
+        #expect(bus.messages(in: queue.deadName)[0].properties.headers[HeaderName.reason]?.text == "not-json")
+    }
+}

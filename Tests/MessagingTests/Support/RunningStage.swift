@@ -1,0 +1,61 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import ServiceLifecycle
+import TestSupport
+
+extension StagePolicy {
+    /// Quick to give up waiting, so that no test does.
+    static func test(
+        batchSize: Int = 10, prefetch: UInt16 = 20, concurrentBatches: Int = 2,
+        drainDeadline: Duration = .seconds(10)
+    ) -> StagePolicy {
+        StagePolicy(
+            batchSize: batchSize, batchAge: .milliseconds(2), prefetch: prefetch, concurrentBatches: concurrentBatches,
+            drainDeadline: drainDeadline,
+            backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(5)))
+    }
+}
+
+/// Runs a stage while `body` does, then drains it and waits until it has returned.
+func withStage<Handler: StageHandler>(
+    _ bus: any MessageBus, _ handler: Handler, queues: [WorkQueue] = [queue], policy: StagePolicy = .test(),
+    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    _ body: (Stage<Handler>) async throws -> Void
+) async throws {
+    let stage = Stage(service: "rules", queues: queues, policy: policy, bus: bus, handler: handler, logger: logger)
+    try await withRunning(stage) { _ in try await body(stage) }
+}
+
+extension InMemoryBus {
+    /// Publishes an event of the app `demo`.
+    func event(_ text: String, properties: AMQPProperties = .init()) {
+        send(to: "events", "demo.happened", Array(text.utf8), properties: properties)
+    }
+
+    func texts(in queue: String) -> [String] { messages(in: queue).map(\.text) }
+
+    /// Whether nothing of `queue` is waiting or in hand.
+    func isSettled(_ queue: String) -> Bool { messages(in: queue).isEmpty && unsettled(in: queue) == 0 }
+}
+
+/// Runs `stage` while `body` does; `body` may shut it down and watch.
+func withRunning(
+    _ stage: some Service, _ body: (_ shutDown: @Sendable () async -> Void) async throws -> Void
+) async throws {
+    let group = ServiceGroup(
+        configuration: .init(
+            services: [.init(service: stage, successTerminationBehavior: .gracefullyShutdownGroup)],
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+    async let running: Void = group.run()
+    do {
+        try await body { await group.triggerGracefulShutdown() }
+    } catch {
+        await group.triggerGracefulShutdown()
+        try await running
+        throw error
+    }
+    await group.triggerGracefulShutdown()
+    try await running
+}
