@@ -21,6 +21,7 @@ package struct StagePolicy: Sendable {
         concurrentBatches: Int = 4, maximumAttempts: Int = 8, drainDeadline: Duration = .seconds(20),
         backoff: Backoff = Backoff()
     ) {
+        precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize
         self.batchAge = batchAge
         self.prefetch = prefetch

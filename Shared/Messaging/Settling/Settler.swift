@@ -74,8 +74,7 @@ struct Settler: Sendable {
         let level: Logger.Level =
             switch settlement.conclusion {
             case .deadLetter: .warning
-            case .retry: .info
-            case .done, .discard: .debug
+            case .retry, .done, .discard: .debug
             }
         logger.log(
             level: level, "Settled: \(settlement.conclusion.label)",

@@ -39,9 +39,11 @@ final class QueueWorker<Handler: StageHandler>: Sendable {
     /// Gives back what is not begun and finishes what is, then `run` returns.
     func drain() { send(.drain) }
 
-    /// Cancels the consumer and gives back what is not begun. Returns when the broker lends no more.
+    /// Cancels the consumer and gives back what is not begun. Returns when the broker lends no more; before `run`, at
+    /// once.
     func pause() async {
         send(.pause)
+        guard condition != .starting else { return }
         await withCheckedContinuation { continuation in
             if case .terminated = sender.yield(.whenQuiet(continuation)) { continuation.resume() }
         }
@@ -60,7 +62,7 @@ extension QueueWorker {
             var subscription: BusSubscription?
             var waiters: [CheckedContinuation<Void, Never>] = []
             perform(machine.start(), &subscription, &group)
-            publish(machine)
+            show(machine)
             for await signal in signals {
                 switch signal {
                 case .event(let event):
@@ -69,7 +71,7 @@ extension QueueWorker {
                 case .whenQuiet(let waiter): waiters.append(waiter)
                 case .deadlinePassed: group.cancelAll()
                 }
-                publish(machine)
+                show(machine)
                 if machine.isQuiet {
                     for waiter in waiters { waiter.resume() }
                     waiters = []
@@ -132,7 +134,7 @@ extension QueueWorker {
     }
 
     /// Shows the machine's state to probes and metrics, and logs an outage's beginning and end.
-    private func publish(_ machine: QueueMachine) {
+    private func show(_ machine: QueueMachine) {
         metrics.state(of: queue, inFlight: machine.inFlight, isOut: machine.outage != nil)
         let now = QueueStatus.Condition(machine)
         let before = snapshot.withLock { condition in

@@ -21,11 +21,15 @@ enum BusKind: String, CaseIterable, CustomTestStringConvertible {
         case .memory: try await body(InMemoryBus(topology: .quick))
         case .rabbitMQ:
             try await TestBroker.withVirtualHost { url in
-                let configuration = try AMQPConfiguration(url: url, connectionName: "messaging tests")
-                try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in
+                var configuration = try AMQPConfiguration(url: url, connectionName: "messaging tests")
+                // Some tests keep deliveries in hand on purpose, and some break connections.
+                configuration.timeouts.drain = .milliseconds(500)
+                configuration.backoff.cap = .milliseconds(500)
+                let settled = configuration
+                try await AMQPAdministrator.with(settled, logger: .quiet) { administrator in
                     try await Topology.quick.apply(using: administrator)
                 }
-                try await RabbitMQ.with(configuration, body)
+                try await RabbitMQ.with(settled, body)
             }
         }
     }

@@ -121,6 +121,19 @@ import Testing
         await stage.pause(queue)
     }
 
+    @Test func `a queue may be paused before the stage runs`() async throws {
+        let stage = Stage(
+            service: "rules", queues: [queue], policy: .test(), bus: bus, handler: ScriptedHandler(),
+            logger: CapturingLogger().logger)
+        await stage.pause(queue)
+        bus.event("a")
+        try await withRunning(stage) { _ in
+            try await eventually { stage.status.first?.condition == .paused && bus.consumers(of: queue.name).isEmpty }
+            await stage.resume(queue)
+            try await eventually { bus.isSettled(queue.name) }
+        }
+    }
+
     @Test func `a queue that comes later is consumed without a restart`() async throws {
         let late = WorkQueue.rulesOutcomes
         let handler = ScriptedHandler()
