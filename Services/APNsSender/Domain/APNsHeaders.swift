@@ -1,0 +1,88 @@
+import PushProtocol
+import PushSending
+
+/// The `apns-*` headers that all targets of a push share: what the content implies, with its overrides laid over it.
+struct APNsHeaders: Hashable, Sendable {
+    let pushType: APNsPushType
+    let topic: String
+    let priority: APNsPriority?
+    /// Unix seconds; `0` is one attempt without storage; absent leaves it to APNs.
+    let expiration: Int64?
+    /// Absent: the target's notification id, where the push type collapses by default.
+    let collapseID: String?
+    /// What else the content asked for, such as headers newer than this build.
+    let others: [ProviderHeader]
+
+    /// The most UTF-8 bytes of a collapse id.
+    static let maximumCollapseID = 64
+
+    init(for content: Content, bundle: String, expiresAt: Timestamp?) throws(LocalRejection) {
+        var given = try Self.normalized(content.apns?.headers ?? [:])
+        pushType = try Self.take("apns-push-type", from: &given) { APNsPushType(rawValue: $0) }
+            ?? (content.silent ? .background : .alert)
+        topic = try Self.topic(given.removeValue(forKey: "apns-topic"), for: pushType, bundle: bundle)
+        priority = try Self.take("apns-priority", from: &given) { APNsPriority(rawValue: $0) } ?? pushType.usualPriority
+        if let priority, !pushType.allows(priority) { throw LocalRejection("priority-not-allowed-for-push-type") }
+        expiration = try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }
+            ?? expiresAt.map(\.seconds) ?? (pushType.isMomentary ? 0 : nil)
+        collapseID = given.removeValue(forKey: "apns-collapse-id") ?? content.collapseKey
+        if let collapseID, !(1...Self.maximumCollapseID).contains(collapseID.utf8.count) {
+            throw LocalRejection("collapse-id-not-1-to-64-bytes")
+        }
+        others = given.sorted { $0.key < $1.key }.map { ProviderHeader($0.key, $0.value) }
+    }
+
+    /// The headers of a request to one target, without its `apns-id`.
+    func fields(notification: @autoclosure () -> String) -> [ProviderHeader] {
+        var fields = [ProviderHeader("apns-push-type", pushType.rawValue), ProviderHeader("apns-topic", topic)]
+        if let priority { fields.append(ProviderHeader("apns-priority", priority.rawValue)) }
+        if let expiration { fields.append(ProviderHeader("apns-expiration", String(expiration), neverIndexed: true)) }
+        if let id = collapseID ?? (pushType.isCollapsedByDefault ? notification() : nil) {
+            fields.append(ProviderHeader("apns-collapse-id", id, neverIndexed: true))
+        }
+        return fields + others
+    }
+
+    /// Lower-case names; only headers of APNs, only printable ASCII, and none that says who sends or what it is called.
+    private static func normalized(_ headers: [String: String]) throws(LocalRejection) -> [String: String] {
+        var result: [String: String] = [:]
+        for (name, value) in headers {
+            let name = name.lowercased()
+            guard name.hasPrefix("apns-"), name != "apns-id", name.utf8.allSatisfy(isNameByte) else {
+                throw LocalRejection("header-not-allowed")
+            }
+            guard value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else { throw LocalRejection("header-not-ascii") }
+            guard result.updateValue(value, forKey: name) == nil else { throw LocalRejection("header-given-twice") }
+        }
+        return result
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+
+    private static func take<Value>(
+        _ name: String, from headers: inout [String: String], _ parse: (String) -> Value?
+    ) throws(LocalRejection) -> Value? {
+        guard let text = headers.removeValue(forKey: name) else { return nil }
+        guard let value = parse(text) else { throw LocalRejection("\(name)-invalid") }
+        return value
+    }
+
+    /// The topic follows from the app and the push type. Only where it is no bundle id may the content name it; anywhere
+    /// else one app could push in another's name.
+    private static func topic(
+        _ given: String?, for pushType: APNsPushType, bundle: String
+    ) throws(LocalRejection) -> String {
+        guard let suffix = pushType.topicSuffix else {
+            guard let given, given.hasPrefix("com.apple.mgmt.") else { throw LocalRejection("mdm-topic-missing") }
+            return given
+        }
+        let topic = bundle + suffix
+        guard given == nil || given == topic else { throw LocalRejection("topic-not-of-this-app") }
+        return topic
+    }
+}

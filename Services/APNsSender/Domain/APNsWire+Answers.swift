@@ -1,0 +1,91 @@
+import FoundationEssentials
+import PushProtocol
+import PushSending
+
+extension APNsWire {
+    /// Apple's "after 15 minutes, you can retry", read literally.
+    static let floorAfterServerError = Duration.seconds(15 * 60)
+    /// The wait for what Apple sets no floor for.
+    static let floor = Duration.seconds(10)
+    /// Younger provider tokens cannot have expired: the clock is wrong, and minting more would be refused for its rate.
+    static let youngestExpiredToken = Duration.seconds(20 * 60)
+
+    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+        if response.status == 200 {
+            let id = response.headers["apns-id"] ?? sent.target.pushID.uuidString
+            return .settle(.accepted(id: id.lowercased()))
+        }
+        let said = response.json?["reason"]?.string
+        let floor = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
+        if let reason = said.flatMap(APNsReason.init) {
+            // An answer of another status than the reason's own is still read by its reason, except that 410 is final.
+            if response.status == 410, reason != .unregistered, reason != .expiredToken {
+                return gone(response, reason.rawValue)
+            }
+            return consequence(of: reason, response, sent, floor: floor)
+        }
+        return unknown(status: response.status, reason: said, response, floor: floor)
+    }
+
+    /// A.9, row by row.
+    private func consequence(
+        of reason: APNsReason, _ response: ProviderResponse, _ sent: Sent, floor: Duration?
+    ) -> Consequence {
+        let word = reason.rawValue
+        switch reason {
+        case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .invalidPushType, .missingDeviceToken,
+            .payloadEmpty, .payloadTooLarge:
+            return .settle(.rejected(reason: word, suspectToken: false))
+        case .badDeviceToken, .deviceTokenNotForTopic:
+            return .settle(.rejected(reason: word, suspectToken: true))
+        case .unregistered, .expiredToken:
+            return gone(response, word)
+        case .badTopic, .missingTopic, .topicDisallowed, .duplicateHeaders, .badCertificate, .badCertificateEnvironment,
+            .forbidden, .invalidProviderToken, .missingProviderToken, .badEnvironmentKeyIDInToken,
+            .badEnvironmentKeyInToken, .badPath, .methodNotAllowed:
+            return .halt(reason: word)
+        case .expiredProviderToken:
+            return sent.credentialAge < Self.youngestExpiredToken
+                ? .halt(reason: "\(word): the provider token is young, so the clock is wrong")
+                : .reauthenticate(reason: word)
+        case .unrelatedKeyIDInToken:
+            return .reconnect(reason: word, otherwise: .halts)
+        case .idleTimeout:
+            return .reconnect(reason: word, otherwise: .backsOff(floor: Self.floor))
+        case .tooManyProviderTokenUpdates:
+            return .backOff(floor: floor ?? Self.floor, reason: word)
+        case .tooManyRequests:
+            return .throttle(floor: floor ?? Self.floor, reason: word)
+        case .internalServerError, .serviceUnavailable:
+            return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
+        case .shutdown:
+            return .leave(floor: floor ?? Self.floorAfterServerError, reason: word)
+        }
+    }
+
+    /// Final for this token; since when is what feedback compares with the registration.
+    private func gone(_ response: ProviderResponse, _ reason: String) -> Consequence {
+        let since = response.json?["timestamp"]?.int.map(Timestamp.init(milliseconds:))
+        return .settle(.unregistered(since: since, reason: reason))
+    }
+
+    /// What Apple did not document: the status decides, and the token stays untouched except by 410.
+    private func unknown(
+        status: Int, reason: String?, _ response: ProviderResponse, floor: Duration?
+    ) -> Consequence {
+        let word = reason.map(Self.printable) ?? "HTTP \(status)"
+        switch status {
+        case 410: return gone(response, word)
+        case 429: return .throttle(floor: floor ?? Self.floor, reason: word)
+        case 400..<500 where reason != nil: return .settle(.rejected(reason: word, suspectToken: false))
+        case 500... where reason != nil: return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
+        // Not Apple's JSON: a front end or a cut connection spoke.
+        default: return .backOff(floor: floor ?? Self.floor, reason: word)
+        }
+    }
+
+    /// A provider's unknown word, short enough and plain enough for a log line and a metric.
+    private static func printable(_ word: String) -> String {
+        String(word.unicodeScalars.filter { $0.isASCII && $0.value > 0x20 && $0.value < 0x7f }.prefix(64).map(Character.init))
+    }
+}

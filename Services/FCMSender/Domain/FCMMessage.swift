@@ -1,0 +1,110 @@
+import PushProtocol
+import PushSending
+
+/// The `message` object of an FCM v1 send, without its target (`push-protocols` B.3).
+///
+/// A registration token does not tell which platform it is for, so the message carries what Android shows and, under
+/// `apns`, what an iPhone needs beyond it.
+struct FCMMessage {
+    /// Stands for the target's notification id until the message is filled for a target: private-use characters, so that no text
+    /// means it.
+    static let notificationGap = "\u{E000}notification\u{E000}"
+    /// The longest `ttl`: four weeks, in seconds.
+    static let maximumTTL: Int64 = 2_419_200
+
+    let content: Content
+    let badge: Int?
+    let expiresAt: Timestamp?
+    let now: Timestamp
+
+    /// The rendering with the content's own `fcm` message laid over it.
+    var rendered: JSONValue {
+        var message: [String: JSONValue] = [:]
+        if let data { message["data"] = .object(data) }
+        message["notification"] = content.silent ? nil : object(
+            [
+                "title": content.title.map(JSONValue.string), "body": content.body.map(JSONValue.string),
+                "image": content.image.map(JSONValue.string),
+            ])
+        message["android"] = android
+        message["apns"] = apns
+        let rendered = JSONValue.object(message)
+        return content.fcm?.message.map(rendered.merging) ?? rendered
+    }
+
+    /// A string map: what is not a string travels as its JSON text.
+    private var data: [String: JSONValue]? {
+        var data = content.data ?? [:]
+        if let link = content.deepLink { data["deep_link"] = .string(link) }
+        return data.isEmpty ? nil : data.mapValues { .string($0.string ?? String(decoding: JSONText.bytes(of: $0), as: UTF8.self)) }
+    }
+
+    private var android: JSONValue? {
+        let isUrgent = !content.silent && content.interruptionLevel != .passive
+        return object([
+            "priority": .string(isUrgent ? "HIGH" : "NORMAL"),
+            "ttl": expiresAt.map { .string("\(min(max(($0 - now).components.seconds, 0), Self.maximumTTL))s") },
+            // A handful of keys is kept for each token, so one a message would crowd out the app's own.
+            "collapse_key": content.silent ? content.collapseKey.map(JSONValue.string) : nil,
+            "notification": content.silent ? nil : androidNotification,
+        ])
+    }
+
+    private var androidNotification: JSONValue? {
+        object([
+            "tag": .string(content.collapseKey ?? Self.notificationGap),
+            "sound": content.sound.map(JSONValue.string),
+            "notification_count": (badge ?? content.badge).flatMap { $0 > 0 ? .int(Int64($0)) : nil },
+            "notification_priority": content.interruptionLevel.flatMap(\.androidPriority).map(JSONValue.string),
+        ])
+    }
+
+    private var apns: JSONValue? {
+        object(["headers": apnsHeaders, "payload": aps.map { ["aps": $0] }])
+    }
+
+    private var apnsHeaders: JSONValue? {
+        object([
+            "apns-collapse-id": .string(content.collapseKey ?? Self.notificationGap),
+            "apns-expiration": expiresAt.map { .string(String($0.seconds)) },
+            "apns-priority": content.silent ? "5" : nil,
+            "apns-push-type": content.silent ? "background" : nil,
+        ])
+    }
+
+    private var aps: JSONValue? {
+        if content.silent { return ["content-available": 1] }
+        return object([
+            "alert": content.subtitle == nil
+                ? nil
+                : object([
+                    "title": content.title.map(JSONValue.string), "subtitle": content.subtitle.map(JSONValue.string),
+                    "body": content.body.map(JSONValue.string),
+                ]),
+            "badge": (badge ?? content.badge).map { .int(Int64($0)) },
+            "sound": content.sound.map(JSONValue.string),
+            "category": content.category.map(JSONValue.string),
+            "thread-id": content.thread.map(JSONValue.string),
+            "interruption-level": content.interruptionLevel.map { .string($0.rawValue) },
+            "mutable-content": content.image.map { _ in 1 },
+        ])
+    }
+
+    /// The members that are there; `nil` when none is.
+    private func object(_ members: [String: JSONValue?]) -> JSONValue? {
+        let present = members.compactMapValues { $0 }
+        return present.isEmpty ? nil : .object(present)
+    }
+}
+
+extension InterruptionLevel {
+    /// `notification_priority`; the usual one goes without saying.
+    fileprivate var androidPriority: String? {
+        switch self {
+        case .passive: "PRIORITY_LOW"
+        case .active: nil
+        case .timeSensitive: "PRIORITY_HIGH"
+        case .critical: "PRIORITY_MAX"
+        }
+    }
+}

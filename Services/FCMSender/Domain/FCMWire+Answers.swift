@@ -1,0 +1,90 @@
+import PushProtocol
+import PushSending
+
+extension FCMWire {
+    /// Google's published floor for any retry, and for a 429 that does not say how long.
+    static let floor = Duration.seconds(10)
+    static let floorAfterQuota = Duration.seconds(60)
+
+    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+        let body = response.json
+        if response.status == 200 {
+            let name = body?["name"]?.string
+            return .settle(.accepted(id: name.map { String($0.split(separator: "/").last ?? "") }))
+        }
+        let told = RetryAfter.delay(response.headers["retry-after"], now: sent.now).map { max($0, Self.floor) }
+        let error = FCMError(body)
+        if let error, let code = error.code.flatMap(FCMErrorCode.init) {
+            return consequence(of: code, error, response.status, told: told)
+        }
+        return consequence(ofStatus: response.status, error, told: told)
+    }
+
+    /// B.7, row by row.
+    private func consequence(
+        of code: FCMErrorCode, _ error: FCMError, _ status: Int, told: Duration?
+    ) -> Consequence {
+        let word = code.rawValue
+        switch code {
+        case .unregistered: return .settle(.unregistered(since: nil, reason: word))
+        case .invalidArgument: return invalidArgument(error)
+        // Apple refuses the key that Firebase holds: iPhones of this app get nothing, Android goes on.
+        case .thirdPartyAuthError, .apnsAuthError: return .settle(.misconfigured(reason: error.apnsReason ?? word))
+        case .senderIDMismatch: return .settle(.rejected(reason: word, suspectToken: true))
+        case .quotaExceeded: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
+        case .internal, .unavailable: return .backOff(floor: told ?? Self.floor, reason: word)
+        case .unspecifiedError:
+            return status >= 500
+                ? .backOff(floor: told ?? Self.floor, reason: word)
+                : .settle(.rejected(reason: word, suspectToken: false))
+        }
+    }
+
+    /// No code, or one newer than this build: the status decides.
+    private func consequence(ofStatus status: Int, _ error: FCMError?, told: Duration?) -> Consequence {
+        let word = error?.code ?? error?.status ?? "HTTP \(status)"
+        switch status {
+        case 400 where error != nil && error?.code == nil: return invalidArgument(error!)
+        case 401 where error?.code == nil: return .reauthenticate(reason: word)
+        case 403 where error?.code == nil, 404 where error?.code == nil: return .halt(reason: word)
+        case 429: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
+        case 400..<500 where error != nil: return .settle(.rejected(reason: word, suspectToken: false))
+        default: return .backOff(floor: told ?? Self.floor, reason: word)
+        }
+    }
+
+    /// One code for three faults: Apple's refusal, a dead or malformed token, a bad payload.
+    private func invalidArgument(_ error: FCMError) -> Consequence {
+        let word = FCMErrorCode.invalidArgument.rawValue
+        if let spelled = error.apnsReason {
+            guard let reason = APNsReason(rawValue: spelled) else {
+                return error.apnsStatus == 410
+                    ? .settle(.unregistered(since: nil, reason: spelled))
+                    : .settle(.rejected(reason: spelled, suspectToken: false))
+            }
+            return consequence(ofApple: reason)
+        }
+        if error.isAboutToken { return .settle(.unregistered(since: nil, reason: word)) }
+        let isUnclear = error.violations.isEmpty && error.code != nil
+        return .settle(.rejected(reason: word, suspectToken: isUnclear))
+    }
+
+    /// Apple's answer at second hand: never a reason to halt Android, never held against a token for its payload.
+    private func consequence(ofApple reason: APNsReason) -> Consequence {
+        let word = reason.rawValue
+        switch reason {
+        case .unregistered, .expiredToken: return .settle(.unregistered(since: nil, reason: word))
+        case .badDeviceToken, .deviceTokenNotForTopic: return .settle(.rejected(reason: word, suspectToken: true))
+        case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .invalidPushType, .missingDeviceToken,
+            .payloadEmpty, .payloadTooLarge:
+            return .settle(.rejected(reason: word, suspectToken: false))
+        case .badTopic, .missingTopic, .topicDisallowed, .duplicateHeaders, .badCertificate, .badCertificateEnvironment,
+            .forbidden, .invalidProviderToken, .missingProviderToken, .badEnvironmentKeyIDInToken,
+            .badEnvironmentKeyInToken, .badPath, .methodNotAllowed, .expiredProviderToken, .unrelatedKeyIDInToken:
+            return .settle(.misconfigured(reason: word))
+        case .tooManyRequests: return .throttle(floor: Self.floorAfterQuota, reason: word)
+        case .idleTimeout, .tooManyProviderTokenUpdates, .internalServerError, .serviceUnavailable, .shutdown:
+            return .backOff(floor: Self.floor, reason: word)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// What proves to a provider who sends: the whole value of the header `authorization`. It prints redacted.
+package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// `bearer …`. Never log it.
+    package let authorization: String
+    /// Counts the credentials of one source, so that many who were refused with the same one replace it once.
+    package let generation: Int
+    /// The uptime at which it was minted.
+    package let mintedAt: Duration
+
+    package init(authorization: String, generation: Int, mintedAt: Duration) {
+        self.authorization = authorization
+        self.generation = generation
+        self.mintedAt = mintedAt
+    }
+
+    package var description: String { "‹redacted›" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// A freshly minted credential and how long it serves.
+package struct MintedCredential: Sendable {
+    package var authorization: String
+    /// From this age on a new one is obtained while this one goes on serving.
+    package var renewAfter: Duration
+    /// From this age on it is of no use. Equal to `renewAfter` where a new one is at hand at once.
+    package var usableFor: Duration
+
+    package init(authorization: String, renewAfter: Duration, usableFor: Duration) {
+        self.authorization = authorization
+        self.renewAfter = renewAfter
+        self.usableFor = usableFor
+    }
+}
+
+/// Why there is no credential. The texts name keys and files, never their contents.
+package enum CredentialError: Error, Hashable, Sendable {
+    /// The key or account is refused or unreadable: a person has to mend it.
+    case refused(reason: String)
+    /// Whoever issues credentials cannot be reached now.
+    case unavailable(reason: String)
+
+    var answer: GatewayAnswer {
+        switch self {
+        case .refused(let reason): .halted(reason: reason)
+        case .unavailable(let reason): .unreachable(reason: reason)
+        }
+    }
+}
+
+/// Where a gateway gets its credential from; safe to ask from many tasks at once.
+package protocol CredentialSource: Sendable {
+    /// The credential to send with now. Waits only when none is usable.
+    func current() async throws(CredentialError) -> Credential
+
+    /// A credential other than `refused`: however many ask with the same one, a new one is minted once.
+    func replacing(_ refused: Credential) async throws(CredentialError) -> Credential
+}

@@ -1,0 +1,94 @@
+import Synchronization
+
+/// One credential for all who send with it: minted when first needed, by one task at a time, renewed before it ends.
+///
+/// While a renewal runs, the old credential goes on serving as long as it is usable. After a failed minting the next
+/// one waits, doubling from one second to a minute; who asks meanwhile gets the last error at once.
+package final class CredentialCache: CredentialSource {
+    package typealias Mint = @Sendable () async throws(CredentialError) -> MintedCredential
+    private typealias Minting = Task<Result<Credential, CredentialError>, Never>
+
+    private struct State {
+        var current: (credential: Credential, minted: MintedCredential)?
+        var minting: Minting?
+        var generation = 0
+        var failure: (error: CredentialError, count: Int, until: Duration)?
+    }
+
+    private enum Plan {
+        case serve(Credential)
+        case fail(CredentialError)
+        case wait(Minting)
+    }
+
+    private let clock: SenderClock
+    private let mint: Mint
+    private let state = Mutex(State())
+
+    /// `mint` is called by at most one task at a time.
+    package init(clock: SenderClock, mint: @escaping Mint) {
+        self.clock = clock
+        self.mint = mint
+    }
+
+    package func current() async throws(CredentialError) -> Credential {
+        try await carryOut(state.withLock { state in plan(&state, refused: nil) })
+    }
+
+    package func replacing(_ refused: Credential) async throws(CredentialError) -> Credential {
+        try await carryOut(state.withLock { state in plan(&state, refused: refused) })
+    }
+
+    private func carryOut(_ plan: Plan) async throws(CredentialError) -> Credential {
+        switch plan {
+        case .serve(let credential): return credential
+        case .fail(let error): throw error
+        case .wait(let minting): return try await minting.value.get()
+        }
+    }
+
+    private func plan(_ state: inout State, refused: Credential?) -> Plan {
+        let now = clock.uptime()
+        if let (credential, minted) = state.current, credential.generation != refused?.generation {
+            let age = now - credential.mintedAt
+            if age >= minted.renewAfter { startMinting(&state, now: now) }
+            if age < minted.usableFor { return .serve(credential) }
+        } else {
+            state.current = nil
+        }
+        startMinting(&state, now: now)
+        if let minting = state.minting { return .wait(minting) }
+        return .fail(state.failure?.error ?? .unavailable(reason: "no-credential"))
+    }
+
+    /// Starts a minting unless one runs or the last one failed too recently.
+    ///
+    /// The task is not a child of who asked first: the others wait for it too when that one is cancelled.
+    private func startMinting(_ state: inout State, now: Duration) {
+        guard state.minting == nil, state.failure.map({ now >= $0.until }) ?? true else { return }
+        state.minting = Task { await self.finishMinting() }
+    }
+
+    private func finishMinting() async -> Result<Credential, CredentialError> {
+        let result: Result<MintedCredential, CredentialError>
+        do { result = .success(try await mint()) } catch { result = .failure(error) }
+        let now = clock.uptime()
+        return state.withLock { state in
+            state.minting = nil
+            switch result {
+            case .success(let minted):
+                state.generation += 1
+                let credential = Credential(
+                    authorization: minted.authorization, generation: state.generation, mintedAt: now)
+                state.current = (credential, minted)
+                state.failure = nil
+                return .success(credential)
+            case .failure(let error):
+                let count = (state.failure?.count ?? 0) + 1
+                let pause = min(Duration.seconds(1 << min(count - 1, 6)), .seconds(60))
+                state.failure = (error, count, now + pause)
+                return .failure(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/// How requests reach a provider: the seam between the gateway and HTTP/2, and where tests put a provider of their own.
+package protocol ProviderTransport: Sendable {
+    /// Counts the replacements of the connections; see ``reconnect(from:)``.
+    var generation: Int { get }
+
+    /// Sends `request` with the header `authorization` and waits for the whole answer, for at most `deadline`.
+    func send(
+        _ request: ProviderRequest, authorization: String, deadline: Duration
+    ) async throws(TransportError) -> ProviderResponse
+
+    /// Replaces the connections, unless they were replaced since `generation`. Requests in flight finish on the old.
+    func reconnect(from generation: Int)
+}
+
+/// What went wrong below the provider's answer, told by what is known about the request.
+package enum TransportError: Error, Hashable, Sendable {
+    /// No connection could be had; nothing was sent.
+    case unreachable(reason: String)
+    /// The provider has not processed it: sending it again repeats nothing.
+    case notProcessed(reason: String)
+    /// It may have been processed: the connection ended before the answer.
+    case ambiguous(reason: String)
+    /// No answer within the deadline.
+    case timedOut
+}

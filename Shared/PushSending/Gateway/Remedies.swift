@@ -1,0 +1,76 @@
+/// Which remedies one send may still try at once: a pure machine. Whatever needs waiting is an answer instead.
+struct Remedies {
+    /// What one exchange showed.
+    enum Finding: Hashable, Sendable {
+        case answered(Consequence)
+        case lost(TransportError)
+    }
+
+    enum Step: Hashable, Sendable {
+        case answer(GatewayAnswer)
+        case answerAndLeave(GatewayAnswer)
+        case resend
+        case resendOnNewConnection
+        case resendWithNewCredential
+    }
+
+    /// The wait after an answer that got lost, and after a request that could not be placed.
+    static let floorAfterLoss = Duration.seconds(10)
+    /// How often a request that was provably not processed is sent again at once.
+    static let maximumResends = 3
+
+    private var resends = 0
+    private var resentAfterAmbiguity = false
+    private var reauthenticated = false
+    private var reconnected = false
+
+    mutating func next(after finding: Finding) -> Step {
+        switch finding {
+        case .answered(let consequence): next(after: consequence)
+        case .lost(let error): next(after: error)
+        }
+    }
+
+    private mutating func next(after consequence: Consequence) -> Step {
+        switch consequence {
+        case .settle(let answer): return .answer(.settled(answer))
+        case .backOff(let floor, let reason): return .answer(.backOff(floor: floor, reason: reason))
+        case .throttle(let floor, let reason): return .answer(.throttled(floor: floor, reason: reason))
+        case .halt(let reason): return .answer(.halted(reason: reason))
+        case .leave(let floor, let reason): return .answerAndLeave(.backOff(floor: floor, reason: reason))
+        case .reauthenticate(let reason):
+            guard !reauthenticated else { return .answer(.halted(reason: reason)) }
+            reauthenticated = true
+            return .resendWithNewCredential
+        case .reconnect(let reason, let otherwise):
+            guard !reconnected else {
+                return switch otherwise {
+                case .halts: .answer(.halted(reason: reason))
+                case .backsOff(let floor): .answer(.backOff(floor: floor, reason: reason))
+                }
+            }
+            reconnected = true
+            return .resendOnNewConnection
+        }
+    }
+
+    /// At least once: what may have been processed is sent again, with the same ids, once at once and then later.
+    private mutating func next(after error: TransportError) -> Step {
+        switch error {
+        case .unreachable(let reason): return .answer(.unreachable(reason: reason))
+        case .timedOut: return .answer(.backOff(floor: Self.floorAfterLoss, reason: "timed-out"))
+        case .notProcessed(let reason):
+            guard resends < Self.maximumResends else {
+                return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))
+            }
+            resends += 1
+            return .resend
+        case .ambiguous(let reason):
+            guard !resentAfterAmbiguity else {
+                return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))
+            }
+            resentAfterAmbiguity = true
+            return .resend
+        }
+    }
+}

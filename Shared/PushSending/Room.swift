@@ -1,1 +1,0 @@
-/// Placeholder so that the room compiles before its walls stand.

@@ -1,0 +1,79 @@
+package import PushProtocol
+import Synchronization
+
+/// One app on one of a provider's environments: what a credential, a connection pool and a breaker belong to.
+package struct LaneKey: Hashable, Sendable, CustomStringConvertible {
+    package var app: AppID
+    package var environment: ProviderEnvironment
+
+    package init(app: AppID, environment: ProviderEnvironment) {
+        self.app = app
+        self.environment = environment
+    }
+
+    package var description: String { "\(app)/\(environment.rawValue)" }
+}
+
+/// The breaker of one lane, shared by all pushes in hand: the shell around ``LaneBreaker``.
+final class LaneGate: Sendable {
+    enum Admission: Hashable, Sendable {
+        case open
+        /// Send one target, then call ``reportProbe(_:)``, whatever comes.
+        case probe
+        case closed(for: Duration, LaneBreaker.Trouble)
+    }
+
+    private struct State {
+        var breaker = LaneBreaker()
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let clock: SenderClock
+    private let changed: @Sendable (LaneBreaker.Change) -> Void
+    private let state = Mutex(State())
+
+    /// `changed` is called outside any lock, on the task that reported.
+    init(clock: SenderClock, changed: @escaping @Sendable (LaneBreaker.Change) -> Void) {
+        self.clock = clock
+        self.changed = changed
+    }
+
+    var trouble: LaneBreaker.Trouble? { state.withLock { $0.breaker.trouble } }
+
+    /// Asks to send. While another push probes, waits for its report, which a request's deadline bounds.
+    func admit() async -> Admission {
+        while true {
+            switch state.withLock({ $0.breaker.admit(now: clock.uptime()) }) {
+            case .open: return .open
+            case .probe: return .probe
+            case .closed(let pause, let trouble): return .closed(for: pause, trouble)
+            case .wait: await probeReported()
+            }
+        }
+    }
+
+    func report(_ report: LaneBreaker.Report) {
+        if let change = state.withLock({ $0.breaker.report(report, now: clock.uptime()) }) { changed(change) }
+    }
+
+    func reportProbe(_ report: LaneBreaker.Report) {
+        let (change, waiting) = state.withLock { state in
+            defer { state.waiting = [] }
+            return (state.breaker.reportProbe(report, now: clock.uptime()), state.waiting)
+        }
+        for continuation in waiting { continuation.resume() }
+        if let change { changed(change) }
+    }
+
+    private func probeReported() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                // The probe may have reported between the admission and here.
+                guard state.breaker.isProbing else { return true }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

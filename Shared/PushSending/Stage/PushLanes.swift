@@ -1,0 +1,81 @@
+package import PushProtocol
+package import Logging
+import Metrics
+
+/// The configured lanes of one sender: each app's gateway on each environment, with the breaker in front of it.
+///
+/// What is not in here is unconfigured. Lanes are fixed for the life of the process.
+package final class PushLanes<Gateway: PushGateway>: Sendable {
+    struct Lane: Sendable {
+        let gateway: Gateway
+        let gate: LaneGate
+    }
+
+    /// What the one ``LaneSupervisor`` acts on.
+    enum Signal: Sendable {
+        case opened(LaneKey, pause: Duration)
+        case closed(LaneKey)
+        case pauseOver(AppID)
+    }
+
+    let signals: AsyncStream<Signal>
+    private let signal: AsyncStream<Signal>.Continuation
+    private let lanes: [LaneKey: Lane]
+
+    /// `provider` labels the metric `heliograph_lane_open`.
+    package init(_ gateways: [LaneKey: Gateway], provider: Provider, clock: SenderClock = .system, logger: Logger) {
+        let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
+        self.signals = signals
+        self.signal = signal
+        lanes = Dictionary(
+            uniqueKeysWithValues: gateways.map { key, gateway in
+                let gauge = Gauge(
+                    label: "heliograph_lane_open",
+                    dimensions: [
+                        ("provider", provider.rawValue), ("app", key.app.rawValue),
+                        ("environment", key.environment.rawValue),
+                    ])
+                gauge.record(1)
+                let gate = LaneGate(clock: clock) { change in
+                    gauge.record(change == .closed ? 1 : 0)
+                    logger.report(change, of: key)
+                    switch change {
+                    case .opened(_, let pause): signal.yield(.opened(key, pause: pause))
+                    case .closed: signal.yield(.closed(key))
+                    }
+                }
+                return (key, Lane(gateway: gateway, gate: gate))
+            })
+    }
+
+    func send(_ signal: Signal) { self.signal.yield(signal) }
+
+    subscript(key: LaneKey) -> Lane? { lanes[key] }
+
+    package var keys: [LaneKey] { lanes.keys.sorted { ($0.app, $0.environment) < ($1.app, $1.environment) } }
+
+    /// What holds a lane up; `nil` while it works and for a lane that is not configured.
+    package func trouble(of key: LaneKey) -> LaneBreaker.Trouble? { lanes[key]?.gate.trouble }
+
+    /// Whether every environment of `app` is held up, so that consuming its queues is pointless.
+    func isShut(_ app: AppID) -> Bool {
+        lanes.allSatisfy { key, lane in key.app != app || lane.gate.trouble != nil }
+    }
+}
+
+extension Logger {
+    fileprivate func report(_ change: LaneBreaker.Change, of key: LaneKey) {
+        let lane: Metadata = ["app": "\(key.app)", "environment": "\(key.environment.rawValue)"]
+        switch change {
+        case .closed: notice("the provider answers again: the lane sends", metadata: lane)
+        case .opened(.unavailable(let reason), let pause):
+            warning(
+                "the provider does not answer: the lane pauses and keeps its queue",
+                metadata: lane.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
+        case .opened(.misconfigured(let reason), let pause):
+            error(
+                "the provider refuses our credential or configuration: the lane pauses and keeps its queue until it is mended",
+                metadata: lane.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import PushProtocol
+
+/// Sends one push: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
+package struct PushSender<Gateway: PushGateway>: Sendable {
+    private let lanes: PushLanes<Gateway>
+    private let settled: SettledTargets
+    private let retry: RetryPolicy
+    private let concurrency: Int
+    private let clock: SenderClock
+
+    /// `concurrency` bounds the requests in flight for one push.
+    package init(
+        lanes: PushLanes<Gateway>, settled: SettledTargets, retry: RetryPolicy = RetryPolicy(), concurrency: Int = 256,
+        clock: SenderClock = .system
+    ) {
+        self.lanes = lanes
+        self.settled = settled
+        self.retry = retry
+        self.concurrency = concurrency
+        self.clock = clock
+    }
+
+    /// How often and since when a push has been tried.
+    struct History: Sendable {
+        var attempt: Int
+        var firstSeen: Timestamp
+    }
+
+    func send(_ push: Push, _ history: History) async -> PushSettlement {
+        guard let lane = lanes[LaneKey(app: push.app, environment: push.environment)] else {
+            return answer(.skipped(reason: "unconfigured"), push)
+        }
+        if let expiresAt = push.expiresAt, expiresAt <= clock.now() { return answer(.expired, push) }
+
+        var settlement = PushSettlement()
+        var todo = recall(push, into: &settlement)
+        guard !todo.isEmpty else { return settlement }
+        let rendering = lane.gateway.render(push)
+        while !todo.isEmpty, !Task.isCancelled {
+            let count: Int
+            let admission = await lane.gate.admit()
+            switch admission {
+            case .closed(let pause, let trouble):
+                hold(todo, of: push, for: pause, trouble, into: &settlement)
+                return settlement
+            case .probe: count = 1
+            case .open: count = todo.count
+            }
+            let round = await PushRound.run(
+                todo.prefix(count), of: push.targets, from: rendering, through: lane.gateway, concurrency: concurrency)
+            if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
+            todo = take(round, todo, of: push, history, into: &settlement)
+        }
+        return settlement
+    }
+
+    private func answer(_ answer: Outcome.Answer, _ push: Push) -> PushSettlement {
+        PushSettlement(outcomes: push.targets.map { outcome($0, answer) })
+    }
+
+    private func outcome(_ target: Push.Target, _ answer: Outcome.Answer) -> Outcome {
+        Outcome(
+            notification: target.notification, device: target.device, answer: answer, at: clock.now(),
+            registeredAt: target.registeredAt)
+    }
+
+    /// Answers what was settled before a redelivery, and returns the places of the targets that are still to be sent.
+    private func recall(_ push: Push, into settlement: inout PushSettlement) -> ArraySlice<Int> {
+        let ids = push.targets.map(\.pushID)
+        let known = settled.outcomes(of: ids)
+        settlement.outcomes = ids.compactMap { known[$0] }
+        return ArraySlice(push.targets.indices.filter { known[ids[$0]] == nil })
+    }
+
+    /// Sorts the answers of a round into the settlement, and returns the places that are still to be sent.
+    private func take(
+        _ round: PushRound, _ todo: ArraySlice<Int>, of push: Push, _ history: History,
+        into settlement: inout PushSettlement
+    ) -> ArraySlice<Int> {
+        var left: [Int] = []
+        var finished: [(Push.Target, Outcome)] = []
+        for place in todo {
+            let target = push.targets[place]
+            switch round.answers[place] {
+            case .settled(let answer): finished.append((target, outcome(target, answer)))
+            case .backOff(let floor, let reason):
+                switch decide(floor, push, history) {
+                case .retry(let level): settlement.later[level, default: .init()].add(target, reason)
+                case .expired: finished.append((target, outcome(target, .expired)))
+                case .exhausted: settlement.exhausted.add(target, reason)
+                }
+            case .throttled(let floor, let reason):
+                switch decide(floor, push, history) {
+                case .retry(let level): settlement.later[level, default: .init()].add(target, reason)
+                case .expired, .exhausted: finished.append((target, outcome(target, .throttled(reason: reason))))
+                }
+            case .halted, .unreachable, nil: left.append(place)
+            }
+        }
+        settlement.outcomes += finished.map(\.1)
+        settled.remember(finished.map { (pushID: $0.0.pushID, outcome: $0.1) })
+        return left[...]
+    }
+
+    private func decide(_ floor: Duration, _ push: Push, _ history: History) -> RetryPolicy.Decision {
+        retry.decide(
+            floor: floor, attempt: history.attempt, firstSeen: history.firstSeen, expiresAt: push.expiresAt,
+            now: clock.now())
+    }
+
+    /// Leaves targets of a lane that is shut for when it is tried again: that costs them no attempt, only time.
+    private func hold(
+        _ places: ArraySlice<Int>, of push: Push, for pause: Duration, _ trouble: LaneBreaker.Trouble,
+        into settlement: inout PushSettlement
+    ) {
+        let level = RetryLevel(atLeast: pause)
+        let isTooLate = push.expiresAt.map { $0 <= clock.now() + level.delay } ?? false
+        for target in places.map({ push.targets[$0] }) {
+            if isTooLate {
+                settlement.outcomes.append(outcome(target, .expired))
+            } else {
+                settlement.later[level, default: .init()].add(target, trouble.reason)
+            }
+        }
+    }
+}
