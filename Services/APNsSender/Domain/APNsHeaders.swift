@@ -18,12 +18,14 @@ struct APNsHeaders: Hashable, Sendable {
 
     init(for content: Content, bundle: String, expiresAt: Timestamp?) throws(LocalRejection) {
         var given = try Self.normalized(content.apns?.headers ?? [:])
-        pushType = try Self.take("apns-push-type", from: &given) { APNsPushType(rawValue: $0) }
+        pushType =
+            try Self.take("apns-push-type", from: &given) { APNsPushType(rawValue: $0) }
             ?? (content.silent ? .background : .alert)
         topic = try Self.topic(given.removeValue(forKey: "apns-topic"), for: pushType, bundle: bundle)
         priority = try Self.take("apns-priority", from: &given) { APNsPriority(rawValue: $0) } ?? pushType.usualPriority
         if let priority, !pushType.allows(priority) { throw LocalRejection("priority-not-allowed-for-push-type") }
-        expiration = try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }
+        expiration =
+            try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }
             ?? expiresAt.map(\.seconds) ?? (pushType.isMomentary ? 0 : nil)
         collapseID = given.removeValue(forKey: "apns-collapse-id") ?? content.collapseKey
         if let collapseID, !(1...Self.maximumCollapseID).contains(collapseID.utf8.count) {
@@ -51,7 +53,9 @@ struct APNsHeaders: Hashable, Sendable {
             guard name.hasPrefix("apns-"), name != "apns-id", name.utf8.allSatisfy(isNameByte) else {
                 throw LocalRejection("header-not-allowed")
             }
-            guard value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else { throw LocalRejection("header-not-ascii") }
+            guard value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+                throw LocalRejection("header-not-ascii")
+            }
             guard result.updateValue(value, forKey: name) == nil else { throw LocalRejection("header-given-twice") }
         }
         return result

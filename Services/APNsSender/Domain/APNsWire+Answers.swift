@@ -86,6 +86,8 @@ extension APNsWire {
 
     /// A provider's unknown word, short enough and plain enough for a log line and a metric.
     private static func printable(_ word: String) -> String {
-        String(word.unicodeScalars.filter { $0.isASCII && $0.value > 0x20 && $0.value < 0x7f }.prefix(64).map(Character.init))
+        String(
+            word.unicodeScalars.filter { $0.isASCII && $0.value > 0x20 && $0.value < 0x7f }.prefix(64).map(
+                Character.init))
     }
 }

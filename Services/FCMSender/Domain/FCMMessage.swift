@@ -21,11 +21,14 @@ struct FCMMessage {
     var rendered: JSONValue {
         var message: [String: JSONValue] = [:]
         if let data { message["data"] = .object(data) }
-        message["notification"] = content.silent ? nil : object(
-            [
-                "title": content.title.map(JSONValue.string), "body": content.body.map(JSONValue.string),
-                "image": content.image.map(JSONValue.string),
-            ])
+        message["notification"] =
+            content.silent
+            ? nil
+            : object(
+                [
+                    "title": content.title.map(JSONValue.string), "body": content.body.map(JSONValue.string),
+                    "image": content.image.map(JSONValue.string),
+                ])
         message["android"] = android
         message["apns"] = apns
         let rendered = JSONValue.object(message)
@@ -36,7 +39,8 @@ struct FCMMessage {
     private var data: [String: JSONValue]? {
         var data = content.data ?? [:]
         if let link = content.deepLink { data["deep_link"] = .string(link) }
-        return data.isEmpty ? nil : data.mapValues { .string($0.string ?? String(decoding: JSONText.bytes(of: $0), as: UTF8.self)) }
+        return data.isEmpty
+            ? nil : data.mapValues { .string($0.string ?? String(decoding: JSONText.bytes(of: $0), as: UTF8.self)) }
     }
 
     private var android: JSONValue? {

@@ -26,7 +26,8 @@ enum OAuthGrant {
         do {
             let keys = JWTKeyCollection()
             let kid = JWKIdentifier(string: account.privateKeyID)
-            await keys.add(rsa: try Insecure.RSA.PrivateKey(pem: account.privateKey), digestAlgorithm: .sha256, kid: kid)
+            await keys.add(
+                rsa: try Insecure.RSA.PrivateKey(pem: account.privateKey), digestAlgorithm: .sha256, kid: kid)
             return try await keys.sign(claims, kid: kid)
         } catch {
             // The error is not passed on: nothing that has seen the key's text may reach a log.

@@ -36,7 +36,8 @@ struct ServiceAccount: Hashable, Sendable {
 
     static func load(path: String) throws(CredentialError) -> ServiceAccount {
         guard let data = try? Data(contentsOf: URL(filePath: path)) else {
-            throw .refused(reason: "\(path): the service account's key file cannot be read; check it and its permissions")
+            throw .refused(
+                reason: "\(path): the service account's key file cannot be read; check it and its permissions")
         }
         return try ServiceAccount(Array(data), path: path)
     }

@@ -23,8 +23,8 @@ package struct RetryPolicy: Hashable, Sendable {
         case retry(RetryLevel)
         /// The next try would come after the push's expiration.
         case expired
-        /// The next try would come after the horizon.
-        case exhausted
+        /// The next try, at this level, would come after the horizon.
+        case exhausted(RetryLevel)
     }
 
     /// Decides the fate of a target after its `attempt`-th try (from 1).
@@ -38,6 +38,6 @@ package struct RetryPolicy: Hashable, Sendable {
         let level = RetryLevel(atLeast: max(floor, min(cap, start * (1 << doublings))))
         let next = now + level.delay
         if let expiresAt, next >= expiresAt { return .expired }
-        return next - firstSeen > horizon ? .exhausted : .retry(level)
+        return next - firstSeen > horizon ? .exhausted(level) : .retry(level)
     }
 }

@@ -16,7 +16,7 @@ package protocol ProviderTransport: Sendable {
 package enum TransportError: Error, Hashable, Sendable {
     /// No connection could be had; nothing was sent.
     case unreachable(reason: String)
-    /// The provider has not processed it: sending it again repeats nothing.
+    /// The provider has not processed it, and sending it again at once did not help.
     case notProcessed(reason: String)
     /// It may have been processed: the connection ended before the answer.
     case ambiguous(reason: String)

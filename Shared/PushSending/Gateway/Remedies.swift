@@ -16,10 +16,7 @@ struct Remedies {
 
     /// The wait after an answer that got lost, and after a request that could not be placed.
     static let floorAfterLoss = Duration.seconds(10)
-    /// How often a request that was provably not processed is sent again at once.
-    static let maximumResends = 3
 
-    private var resends = 0
     private var resentAfterAmbiguity = false
     private var reauthenticated = false
     private var reconnected = false
@@ -59,12 +56,8 @@ struct Remedies {
         switch error {
         case .unreachable(let reason): return .answer(.unreachable(reason: reason))
         case .timedOut: return .answer(.backOff(floor: Self.floorAfterLoss, reason: "timed-out"))
-        case .notProcessed(let reason):
-            guard resends < Self.maximumResends else {
-                return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))
-            }
-            resends += 1
-            return .resend
+        // The transport has sent it again itself, until it gave up.
+        case .notProcessed(let reason): return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))
         case .ambiguous(let reason):
             guard !resentAfterAmbiguity else {
                 return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))

@@ -7,7 +7,8 @@ struct PushRound: Sendable {
 
     /// Sends to the targets at `places`, at most `concurrency` at a time.
     static func run<Gateway: PushGateway>(
-        _ places: ArraySlice<Int>, of targets: [Push.Target], from rendering: Gateway.Rendering, through gateway: Gateway,
+        _ places: ArraySlice<Int>, of targets: [Push.Target], from rendering: Gateway.Rendering,
+        through gateway: Gateway,
         concurrency: Int
     ) async -> PushRound {
         await withTaskGroup(of: (Int, GatewayAnswer).self) { group in

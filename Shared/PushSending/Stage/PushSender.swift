@@ -1,7 +1,7 @@
 import PushProtocol
 
 /// Sends one push: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
-package struct PushSender<Gateway: PushGateway>: Sendable {
+struct PushSender<Gateway: PushGateway>: Sendable {
     private let lanes: PushLanes<Gateway>
     private let settled: SettledTargets
     private let retry: RetryPolicy
@@ -9,9 +9,8 @@ package struct PushSender<Gateway: PushGateway>: Sendable {
     private let clock: SenderClock
 
     /// `concurrency` bounds the requests in flight for one push.
-    package init(
-        lanes: PushLanes<Gateway>, settled: SettledTargets, retry: RetryPolicy = RetryPolicy(), concurrency: Int = 256,
-        clock: SenderClock = .system
+    init(
+        lanes: PushLanes<Gateway>, settled: SettledTargets, retry: RetryPolicy, concurrency: Int, clock: SenderClock
     ) {
         self.lanes = lanes
         self.settled = settled
@@ -85,13 +84,13 @@ package struct PushSender<Gateway: PushGateway>: Sendable {
             case .settled(let answer): finished.append((target, outcome(target, answer)))
             case .backOff(let floor, let reason):
                 switch decide(floor, push, history) {
-                case .retry(let level): settlement.later[level, default: .init()].add(target, reason)
+                case .retry(let level): settlement.retry(target, level, reason)
                 case .expired: finished.append((target, outcome(target, .expired)))
-                case .exhausted: settlement.exhausted.add(target, reason)
+                case .exhausted(let level): settlement.giveUp(target, level, reason)
                 }
             case .throttled(let floor, let reason):
                 switch decide(floor, push, history) {
-                case .retry(let level): settlement.later[level, default: .init()].add(target, reason)
+                case .retry(let level): settlement.retry(target, level, reason)
                 case .expired, .exhausted: finished.append((target, outcome(target, .throttled(reason: reason))))
                 }
             case .halted, .unreachable, nil: left.append(place)
@@ -119,7 +118,7 @@ package struct PushSender<Gateway: PushGateway>: Sendable {
             if isTooLate {
                 settlement.outcomes.append(outcome(target, .expired))
             } else {
-                settlement.later[level, default: .init()].add(target, trouble.reason)
+                settlement.retry(target, level, trouble.reason)
             }
         }
     }

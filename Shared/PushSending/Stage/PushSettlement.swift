@@ -1,21 +1,41 @@
 import PushProtocol
 
-/// What one attempt at a push came to: outcomes for the targets that are finished, and what is left of it.
-struct PushSettlement: Hashable, Sendable {
+/// What one attempt at a push came to: outcomes for the targets that are finished, and the fate of the others.
+struct PushSettlement: Sendable {
     var outcomes: [Outcome] = []
-    /// The targets to be tried again, by the level that waits long enough for them.
-    var later: [RetryLevel: Remainder] = [:]
-    /// The targets that were tried until the horizon: a person decides.
-    var exhausted = Remainder()
+    private(set) var remaining: [Push.Target] = []
+    private var wait: (level: RetryLevel, reason: String)?
+    private var isWorthAnotherTry = false
 
-    /// Targets that share a fate, and the reason of the first.
-    struct Remainder: Hashable, Sendable {
-        var targets: [Push.Target] = []
-        var reason = ""
+    /// What becomes of the remaining targets, together.
+    enum Fate: Hashable, Sendable {
+        case retry(RetryLevel, reason: String)
+        /// All of them were tried until the horizon: a person decides.
+        case giveUp(reason: String)
+    }
 
-        mutating func add(_ target: Push.Target, _ reason: String) {
-            if targets.isEmpty { self.reason = reason }
-            targets.append(target)
-        }
+    init(outcomes: [Outcome] = []) { self.outcomes = outcomes }
+
+    /// `nil` when nothing remains. The longest wait that any of the targets needs is everybody's.
+    var fate: Fate? {
+        guard let (level, reason) = wait else { return nil }
+        return isWorthAnotherTry ? .retry(level, reason: reason) : .giveUp(reason: reason)
+    }
+
+    /// Leaves a target for later.
+    mutating func retry(_ target: Push.Target, _ level: RetryLevel, _ reason: String) {
+        leave(target, level, reason)
+        isWorthAnotherTry = true
+    }
+
+    /// Leaves a target that has been tried for long enough; it goes along when others are tried again.
+    mutating func giveUp(_ target: Push.Target, _ level: RetryLevel, _ reason: String) {
+        leave(target, level, reason)
+    }
+
+    private mutating func leave(_ target: Push.Target, _ level: RetryLevel, _ reason: String) {
+        remaining.append(target)
+        if let wait, wait.level.delay >= level.delay { return }
+        wait = (level, reason)
     }
 }

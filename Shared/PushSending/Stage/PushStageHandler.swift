@@ -1,0 +1,118 @@
+package import Logging
+package import Messaging
+package import PushProtocol
+
+/// A sender's whole stage: pushes in, outcomes out. Which provider it is, its gateways know.
+///
+/// Every push is settled in one attempt: its finished targets as outcomes, batched by disposition, and what remains as
+/// the same push with fewer targets, to be retried or, after the horizon, kept for a person. It never throws for
+/// anything that a provider says or does.
+package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
+    /// The most requests in flight for one push, and about half of what one batch may have in flight.
+    static var concurrency: Int { 250 }
+
+    private let provider: Provider
+    private let sender: PushSender<Gateway>
+    private let lanes: PushLanes<Gateway>
+    private let metrics: PushMetrics
+    private let logger: Logger
+
+    package init(
+        provider: Provider, lanes: PushLanes<Gateway>, retry: RetryPolicy = RetryPolicy(),
+        settled: SettledTargets? = nil, clock: SenderClock = .system, logger: Logger
+    ) {
+        self.provider = provider
+        self.lanes = lanes
+        sender = PushSender(
+            lanes: lanes, settled: settled ?? SettledTargets(clock: clock), retry: retry,
+            concurrency: Self.concurrency, clock: clock)
+        metrics = PushMetrics(provider: provider)
+        self.logger = logger
+    }
+
+    /// The policy of a sender's stage: how long a push is tried is a question of time, not of attempts, since waiting for
+    /// a lane that is shut costs attempts too.
+    package static var policy: StagePolicy { StagePolicy(maximumAttempts: .max) }
+
+    package func decode(_ inbound: Inbound) throws(WireError) -> Push {
+        let push = try Push.decode(wireBody: inbound.body)
+        guard push.provider == provider else { throw .invalid(path: "provider", problem: "is not this sender's") }
+        guard case .senderPushes(_, let lane, let app) = inbound.queue, app == push.app, lane == push.lane else {
+            throw .invalid(path: "app", problem: "is not the one whose queue this is")
+        }
+        guard (1...Push.maximumTargets).contains(push.targets.count) else {
+            throw .invalid(path: "targets", problem: "must be 1 to \(Push.maximumTargets)")
+        }
+        return push
+    }
+
+    package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
+        try await withThrowingTaskGroup(of: (Int, Int, Verdict).self) { group in
+            var verdicts = [Verdict?](repeating: nil, count: batch.count)
+            var inFlight = 0
+            for (place, delivery) in batch.enumerated() {
+                let weight = min(delivery.message.targets.count, Self.concurrency)
+                while inFlight > Self.concurrency, let (done, released, verdict) = try await group.next() {
+                    verdicts[done] = verdict
+                    inFlight -= released
+                }
+                inFlight += weight
+                group.addTask { (place, weight, try await self.verdict(on: delivery)) }
+            }
+            while let (done, _, verdict) = try await group.next() { verdicts[done] = verdict }
+            return verdicts.compactMap { $0 }
+        }
+    }
+
+    private func verdict(on delivery: Delivery<Push>) async throws -> Verdict {
+        let push = delivery.message
+        if lanes[LaneKey(app: push.app, environment: push.environment)] == nil { report(unconfigured: push) }
+        let settlement = await sender.send(
+            push, .init(attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen))
+        // Cut short, it has not been decided about every target: the broker delivers the push again.
+        try Task.checkCancellation()
+        metrics.count(settlement.outcomes, of: push)
+        let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push).map { disposition, outcomes in
+            try Outbound(
+                outcomes, to: .outcomes, routingKey: RoutingKey.outcomes(Outcomes.Origin(provider), disposition))
+        }
+        return Verdict(
+            settlement.disposition, outbound: outbound, remainder: try remainder(of: push, settlement.remaining))
+    }
+
+    /// The push with only these targets; `nil` when that is how it came.
+    private func remainder(of push: Push, _ targets: [Push.Target]) throws -> [UInt8]? {
+        guard !targets.isEmpty, targets.count < push.targets.count else { return nil }
+        var rest = push
+        rest.targets = targets
+        return try rest.wireBody()
+    }
+
+    private func report(unconfigured push: Push) {
+        logger.info(
+            "not sent: the app has no credentials here",
+            metadata: [
+                "app": "\(push.app)", "environment": "\(push.environment.rawValue)", "push": "\(push.trace.id)",
+                "has_title": "\(push.content.title != nil)", "silent": "\(push.content.silent)",
+                "targets": "\(push.targets.count)",
+            ])
+    }
+}
+
+extension PushSettlement {
+    /// What becomes of the message; the reasons of providers go into the sentence, never into the word.
+    fileprivate var disposition: Disposition {
+        switch fate {
+        case nil: .done
+        case .retry(let level, let reason):
+            .retry(
+                after: level.delay,
+                Reason(code: "targets-remain", detail: "\(remaining.count) targets wait: \(reason)"))
+        case .giveUp(let reason):
+            .deadLetter(
+                Reason(
+                    code: "provider-unavailable",
+                    detail: "\(remaining.count) targets were tried until the horizon: \(reason)"))
+        }
+    }
+}
