@@ -1,0 +1,78 @@
+import PushSending
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct CredentialCacheTests {
+    private let time = ManualTime()
+    private let mint = ScriptedMint()
+
+    @Test func `it is minted when first asked for, and once for all who ask at the same time`() async throws {
+        let cache = mint.cache(time.clock) { await Task.yield() }
+        #expect(mint.count == 0)
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<500 { group.addTask { try await cache.current().authorization } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(tokens == ["bearer 1"])
+        #expect(mint.count == 1)
+    }
+
+    @Test func `a stampede of refusals mints one replacement`() async throws {
+        let cache = mint.cache(time.clock) { await Task.yield() }
+        let refused = try await cache.current()
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<500 { group.addTask { try await cache.replacing(refused).authorization } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(tokens == ["bearer 2"])
+        #expect(try await cache.replacing(refused).authorization == "bearer 2")
+        #expect(mint.count == 2)
+    }
+
+    @Test func `the old one serves while the new one is on its way`() async throws {
+        let release = Mutex(true)
+        let cache = mint.cache(time.clock, renewAfter: .seconds(3299), usableFor: .seconds(3599)) {
+            while !release.withLock({ $0 }) { await Task.yield() }
+        }
+        #expect(try await cache.current().authorization == "bearer 1")
+        time.advance(by: .seconds(3200))
+        #expect(try await cache.current().authorization == "bearer 1")
+        release.withLock { $0 = false }
+        time.advance(by: .seconds(200))
+        #expect(try await cache.current().authorization == "bearer 1")
+        release.withLock { $0 = true }
+        try await eventually { try await cache.current().authorization == "bearer 2" }
+        #expect(mint.count == 2)
+    }
+
+    @Test func `the old one serves on when its renewal fails, until it is of no use`() async throws {
+        let cache = mint.cache(time.clock, renewAfter: .seconds(3299), usableFor: .seconds(3599))
+        #expect(try await cache.current().authorization == "bearer 1")
+        mint.fail(with: .unavailable(reason: "away"))
+        time.advance(by: .seconds(3300))
+        #expect(try await cache.current().authorization == "bearer 1")
+        time.advance(by: .seconds(300))
+        await #expect(throws: CredentialError.unavailable(reason: "away")) { try await cache.current() }
+    }
+
+    @Test func `after a failed minting the next one waits, and who asks meanwhile is told at once`() async throws {
+        let cache = mint.cache(time.clock)
+        mint.fail(with: .refused(reason: "no key"))
+        await #expect(throws: CredentialError.refused(reason: "no key")) { try await cache.current() }
+        await #expect(throws: CredentialError.refused(reason: "no key")) { try await cache.current() }
+        #expect(mint.count == 1)
+        mint.fail(with: nil)
+        time.advance(by: .seconds(1))
+        #expect(try await cache.current().authorization == "bearer 2")
+    }
+
+    @Test func `a credential never prints itself`() async throws {
+        let credential = try await mint.cache(time.clock).current()
+        #expect("\(credential)" == "‹redacted›")
+        #expect(String(reflecting: credential) == "‹redacted›")
+        var dumped = ""
+        dump(credential, to: &dumped)
+        #expect(!dumped.contains("bearer"))
+    }
+}

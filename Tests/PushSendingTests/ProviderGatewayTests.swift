@@ -1,0 +1,93 @@
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ProviderGatewayTests {
+    private let time = ManualTime()
+    private let mint = ScriptedMint()
+
+    private static func answer(_ status: Int) -> ScriptedTransport.Answer { .success(ProviderResponse(status: status)) }
+
+    private func send(
+        over transport: ScriptedTransport, _ consequences: [Int: Consequence] = [:], to target: Push.Target = .sample()
+    ) async -> GatewayAnswer {
+        let gateway = ProviderGateway(
+            wire: StatusWire(consequences: consequences), credentials: mint.cache(time.clock), transport: transport,
+            clock: time.clock)
+        return await gateway.send(to: target, from: gateway.render(.sample()))
+    }
+
+    @Test func `what the provider settles is the answer`() async {
+        let transport = ScriptedTransport(Self.answer(200))
+        #expect(await send(over: transport) == .settled(.accepted(id: nil)))
+        #expect(transport.sent.map(\.authorization) == ["bearer 1"])
+    }
+
+    @Test func `what is rejected here never reaches the wire`() async {
+        let transport = ScriptedTransport(Self.answer(200))
+        let answer = await send(over: transport, to: .sample(token: ""))
+        #expect(answer == .settled(.rejected(reason: "malformed-token", suspectToken: true)))
+        #expect(transport.sent.isEmpty)
+        #expect(mint.count == 0)
+    }
+
+    @Test func `a stale credential is replaced once, on a new connection, and the request sent again`() async {
+        let transport = ScriptedTransport(Self.answer(403), Self.answer(200))
+        let answer = await send(over: transport, [403: .reauthenticate(reason: "Expired")])
+        #expect(answer == .settled(.accepted(id: nil)))
+        #expect(transport.sent.map(\.authorization) == ["bearer 1", "bearer 2"])
+        #expect(transport.sent.map(\.generation) == [0, 1])
+    }
+
+    @Test func `a fresh credential that is refused too halts the lane`() async {
+        let transport = ScriptedTransport(Self.answer(403))
+        let answer = await send(over: transport, [403: .reauthenticate(reason: "Expired")])
+        #expect(answer == .halted(reason: "Expired"))
+        #expect(transport.sent.count == 2)
+    }
+
+    @Test func `a useless connection is replaced once`() async {
+        let transport = ScriptedTransport(Self.answer(403))
+        let answer = await send(over: transport, [403: .reconnect(reason: "Unrelated", otherwise: .halts)])
+        #expect(answer == .halted(reason: "Unrelated"))
+        #expect(transport.sent.map(\.generation) == [0, 1])
+        #expect(mint.count == 1)
+    }
+
+    @Test func `a server that goes away is left, and the target waits for the floor`() async {
+        let transport = ScriptedTransport(Self.answer(503))
+        let answer = await send(over: transport, [503: .leave(floor: .seconds(900), reason: "Shutdown")])
+        #expect(answer == .backOff(floor: .seconds(900), reason: "Shutdown"))
+        #expect(transport.sent.count == 1)
+        #expect(transport.generation == 1)
+    }
+
+    @Test func `an answer that got lost is asked for once more at once, with the same request`() async {
+        let transport = ScriptedTransport(.failure(.ambiguous(reason: "connection-lost")), Self.answer(200))
+        #expect(await send(over: transport) == .settled(.accepted(id: nil)))
+        #expect(transport.sent.count == 2)
+        #expect(transport.sent[0].request == transport.sent[1].request)
+    }
+
+    @Test(arguments: [
+        (TransportError.ambiguous(reason: "reset"), 2, GatewayAnswer.backOff(floor: .seconds(10), reason: "reset")),
+        (.notProcessed(reason: "goaway"), 1, .backOff(floor: .seconds(10), reason: "goaway")),
+        (.timedOut, 1, .backOff(floor: .seconds(10), reason: "timed-out")),
+        (.unreachable(reason: "connect-failed"), 1, .unreachable(reason: "connect-failed")),
+    ])
+    func `what stays lost is tried again later`(error: TransportError, requests: Int, answer: GatewayAnswer) async {
+        let transport = ScriptedTransport(.failure(error))
+        #expect(await send(over: transport) == answer)
+        #expect(transport.sent.count == requests)
+    }
+
+    @Test func `without a credential nothing is sent, and the reason decides`() async {
+        let transport = ScriptedTransport(Self.answer(200))
+        mint.fail(with: .refused(reason: "key.p8: is not a key"))
+        #expect(await send(over: transport) == .halted(reason: "key.p8: is not a key"))
+        mint.fail(with: .unavailable(reason: "token endpoint away"))
+        #expect(await send(over: transport) == .unreachable(reason: "token endpoint away"))
+        #expect(transport.sent.isEmpty)
+    }
+}

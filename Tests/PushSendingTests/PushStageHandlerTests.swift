@@ -1,0 +1,233 @@
+import FoundationEssentials
+import Logging
+import Messaging
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct PushStageHandlerTests {
+    private let time = ManualTime()
+    private let gateway = ScriptedGateway()
+
+    private func handler(configured: Bool = true) -> PushStageHandler<ScriptedGateway> {
+        let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let lanes = PushLanes(configured ? [key: gateway] : [:], provider: .apns, clock: time.clock, logger: logger)
+        return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
+    }
+
+    private func inbound(_ push: Push, attempt: Int = 1, app: String = "demo") throws -> Inbound {
+        Inbound(
+            queue: .senderPushes(.apns, .interactive, AppID(rawValue: app)!), exchange: "pushes",
+            routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt, firstSeen: .sample)
+    }
+
+    private func handle(
+        _ push: Push, attempt: Int = 1, by handler: PushStageHandler<ScriptedGateway>
+    ) async throws -> Verdict {
+        let delivery = Delivery(inbound: try inbound(push, attempt: attempt), message: push)
+        return try #require(await handler.handle([delivery]).first)
+    }
+
+    private func outcomes(_ verdict: Verdict) throws -> [String: [Outcome]] {
+        var byKey: [String: [Outcome]] = [:]
+        for outbound in verdict.outbound {
+            #expect(outbound.exchange == .outcomes)
+            byKey[outbound.routingKey] = try Outcomes.decode(wireBody: outbound.body).outcomes
+        }
+        return byKey
+    }
+
+    private func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
+    }
+
+    @Test func `every target gets one outcome, in one message for each disposition`() async throws {
+        let push = Push.sample(targets: targets(500))
+        gateway.answer { target, _ in
+            target.token.secret.hasSuffix("7")
+                ? .settled(.unregistered(since: nil, reason: "Unregistered")) : .settled(.accepted(id: nil))
+        }
+        let verdict = try await handle(push, by: handler())
+        #expect(verdict.disposition == .done)
+        let outcomes = try outcomes(verdict)
+        #expect(outcomes.keys.sorted() == ["apns.accepted", "apns.unregistered"])
+        #expect(outcomes["apns.unregistered"]?.count == 31)
+        #expect(Set(outcomes.values.flatMap { $0 }.map(\.device)) == Set(push.targets.map(\.device)))
+        #expect(outcomes.values.flatMap { $0 }.count == 500)
+        #expect(outcomes["apns.accepted"]?.first?.registeredAt == push.targets[0].registeredAt)
+    }
+
+    @Test func `the same answers make the same messages`() async throws {
+        let push = Push.sample(targets: targets(3))
+        let first = try await handle(push, by: handler()), second = try await handle(push, by: handler())
+        #expect(first.outbound == second.outbound)
+        #expect(Set(first.outbound.map(\.messageID)).count == 1)
+    }
+
+    @Test func `an expired push is answered without sending`() async throws {
+        let verdict = try await handle(.sample(expiresAt: .sample), by: handler())
+        #expect(try outcomes(verdict)["apns.expired"]?.count == 1)
+        #expect(gateway.sent.isEmpty)
+    }
+
+    @Test func `an app without credentials is skipped`() async throws {
+        let verdict = try await handle(.sample(targets: targets(2)), by: handler(configured: false))
+        #expect(verdict.disposition == .done)
+        #expect(
+            try outcomes(verdict)["apns.skipped"]?.map(\.answer)
+                == [.skipped(reason: "unconfigured"), .skipped(reason: "unconfigured")])
+        #expect(gateway.sent.isEmpty)
+    }
+
+    @Test func `what remains is retried as the same push with fewer targets`() async throws {
+        let push = Push.sample(targets: targets(3))
+        gateway.answer { target, _ in
+            target == push.targets[1]
+                ? .throttled(floor: .seconds(10), reason: "TooManyRequests") : .settled(.accepted(id: nil))
+        }
+        let verdict = try await handle(push, by: handler())
+        guard case .retry(let after, let reason) = verdict.disposition else {
+            Issue.record("not retried: \(verdict.disposition)")
+            return
+        }
+        #expect(after == .seconds(30))
+        #expect(reason.detail.contains("TooManyRequests"))
+        let rest = try Push.decode(wireBody: try #require(verdict.remainder))
+        #expect(rest.targets == [push.targets[1]])
+        #expect(rest.trace == push.trace)
+        #expect(rest.content == push.content)
+        #expect(try outcomes(verdict)["apns.accepted"]?.count == 2)
+    }
+
+    @Test func `when nothing is finished the body is retried as it came`() async throws {
+        gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "InternalServerError") }
+        let verdict = try await handle(.sample(targets: targets(2)), by: handler())
+        guard case .retry(let after, _) = verdict.disposition else {
+            Issue.record("not retried: \(verdict.disposition)")
+            return
+        }
+        #expect(after == .seconds(900))
+        #expect(verdict.remainder == nil)
+        #expect(verdict.outbound.isEmpty)
+    }
+
+    @Test func `the longest floor among the remaining targets holds for all of them`() async throws {
+        let push = Push.sample(targets: targets(2))
+        gateway.answer { target, _ in
+            target == push.targets[0]
+                ? .throttled(floor: .seconds(10), reason: "TooManyRequests")
+                : .backOff(floor: .seconds(900), reason: "ServiceUnavailable")
+        }
+        guard case .retry(let after, _) = try await handle(push, by: handler()).disposition else {
+            Issue.record("not retried")
+            return
+        }
+        #expect(after == .seconds(900))
+    }
+
+    @Test func `a retry that would come too late is an outcome`() async throws {
+        gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "Shutdown") }
+        let late = try await handle(.sample(expiresAt: .sample + .seconds(60)), by: handler())
+        #expect(late.disposition == .done)
+        #expect(try outcomes(late)["apns.expired"]?.count == 1)
+
+        gateway.answer { _, _ in .throttled(floor: .seconds(60), reason: "TooManyRequests") }
+        let throttled = try await handle(.sample(expiresAt: .sample + .seconds(60)), by: handler())
+        #expect(try outcomes(throttled)["apns.throttled"]?.count == 1)
+    }
+
+    @Test func `what was tried for an hour is kept for a person`() async throws {
+        gateway.answer { _, _ in .backOff(floor: .seconds(900), reason: "InternalServerError") }
+        time.advance(by: .seconds(3000))
+        guard case .deadLetter(let reason) = try await handle(.sample(), attempt: 4, by: handler()).disposition else {
+            Issue.record("not dead-lettered")
+            return
+        }
+        #expect(reason.code == "provider-unavailable")
+    }
+
+    @Test func `a redelivery is answered from memory, and only what is unsettled is sent`() async throws {
+        let push = Push.sample(targets: targets(3)), handler = handler()
+        gateway.answer { target, _ in
+            target == push.targets[2]
+                ? .backOff(floor: .seconds(10), reason: "timed-out") : .settled(.accepted(id: "x"))
+        }
+        _ = try await handle(push, by: handler)
+        #expect(gateway.sent.count == 3)
+        let again = try await handle(push, by: handler)
+        #expect(gateway.sent.count == 4)
+        #expect(try outcomes(again)["apns.accepted"]?.count == 2)
+        time.advance(by: .seconds(601))
+        _ = try await handle(push, by: handler)
+        #expect(gateway.sent.count == 7)
+    }
+
+    @Test func `a halted lane keeps its pushes: none becomes a rejection, and few are sent`() async throws {
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        let handler = handler(), push = Push.sample(targets: targets(500))
+        let first = try await handle(push, by: handler)
+        guard case .retry(let after, _) = first.disposition else {
+            Issue.record("not retried: \(first.disposition)")
+            return
+        }
+        #expect(after == .seconds(30))
+        #expect(first.outbound.isEmpty)
+        let sent = gateway.sent.count
+        #expect(sent <= 250)
+        _ = try await handle(.sample(targets: targets(500)), by: handler)
+        #expect(gateway.sent.count == sent)
+    }
+
+    @Test func `when the pause is over one target probes, and its success opens the lane`() async throws {
+        let handler = handler()
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        _ = try await handle(.sample(), by: handler)
+        time.advance(by: .seconds(30))
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        _ = try await handle(.sample(targets: targets(100)), by: handler)
+        #expect(gateway.sent.count == 2)
+
+        time.advance(by: .seconds(60))
+        gateway.answer { _, _ in .settled(.accepted(id: nil)) }
+        let verdict = try await handle(.sample(targets: targets(100)), by: handler)
+        #expect(verdict.disposition == .done)
+        #expect(gateway.sent.count == 102)
+    }
+
+    @Test func `pushes that arrive during the probe wait for it and then go`() async throws {
+        let handler = handler()
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        _ = try await handle(.sample(), by: handler)
+        time.advance(by: .seconds(30))
+        gateway.answer { _, _ in
+            for _ in 0..<100 { await Task.yield() }
+            return .settled(.accepted(id: nil))
+        }
+        let batch = try (0..<20).map { _ in
+            let push = Push.sample(targets: targets(5))
+            return Delivery(inbound: try inbound(push), message: push)
+        }
+        let verdicts = try await handler.handle(batch)
+        #expect(verdicts.map(\.disposition) == Array(repeating: .done, count: 20))
+        #expect(gateway.sent.count == 101)
+    }
+
+    @Test func `a batch keeps its order`() async throws {
+        let pushes = (0..<50).map { Push.sample(targets: targets($0 + 1)) }
+        let batch = try pushes.map { Delivery(inbound: try inbound($0), message: $0) }
+        let verdicts = try await handler().handle(batch)
+        #expect(try verdicts.map { try outcomes($0)["apns.accepted"]?.count } == (1...50).map { $0 })
+    }
+
+    @Test func `a push on another app's queue, for another provider or without targets is poison`() throws {
+        let handler = handler()
+        #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(), app: "other")) }
+        #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(provider: .fcm))) }
+        #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(lane: .bulk))) }
+        #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(targets: []))) }
+        #expect(throws: WireError.self) { try handler.decode(try inbound(.sample(targets: targets(501)))) }
+        #expect(throws: Never.self) { try handler.decode(try inbound(.sample(targets: targets(500)))) }
+    }
+}

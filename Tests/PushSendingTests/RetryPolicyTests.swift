@@ -1,0 +1,62 @@
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+@Suite struct RetryPolicyTests {
+    private let policy = RetryPolicy()
+
+    private func decide(
+        _ floor: Duration, attempt: Int = 1, firstSeen: Timestamp = .sample, ttl: Duration? = nil
+    ) -> RetryPolicy.Decision {
+        policy.decide(
+            floor: floor, attempt: attempt, firstSeen: firstSeen, expiresAt: ttl.map { .sample + $0 }, now: .sample)
+    }
+
+    @Test(arguments: [
+        (Duration.seconds(10), RetryLevel.seconds30), (.seconds(45), .minutes2), (.seconds(60), .minutes2),
+        (.seconds(120), .minutes2), (.seconds(900), .minutes15), (.zero, .seconds30),
+    ])
+    func `the first wait is the shortest level that is not below the floor`(floor: Duration, level: RetryLevel) {
+        #expect(decide(floor) == .retry(level))
+        #expect(level.delay >= floor)
+    }
+
+    @Test(arguments: [(1, RetryLevel.seconds30), (2, .seconds30), (3, .minutes2), (5, .minutes15), (60, .minutes15)])
+    func `waits double with each attempt up to a quarter of an hour`(attempt: Int, level: RetryLevel) {
+        #expect(decide(.seconds(10), attempt: attempt) == .retry(level))
+    }
+
+    @Test func `a push whose next try would come after its expiration is expired`() {
+        #expect(decide(.seconds(900), ttl: .seconds(60)) == .expired)
+        #expect(decide(.seconds(10), ttl: .seconds(30)) == .expired)
+        #expect(decide(.seconds(10), ttl: .seconds(31)) == .retry(.seconds30))
+    }
+
+    @Test func `an hour after its first delivery a push is given up`() {
+        let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 50 * 60 * 1000)
+        #expect(decide(.seconds(900), firstSeen: firstSeen) == .exhausted(.minutes15))
+        #expect(decide(.seconds(10), firstSeen: firstSeen) == .retry(.seconds30))
+    }
+}
+
+@Suite struct RetryAfterTests {
+    @Test(
+        arguments: [
+            ("120", Duration.seconds(120)), ("1", .seconds(1)), ("Thu, 01 Jan 2026 00:00:45 GMT", .seconds(45)),
+            ("Sun, 01 Mar 2026 00:00:00 GMT", nil), ("Fri, 02 Jan 2026 00:00:00 GMT", .seconds(86400)),
+        ] as [(String, Duration?)])
+    func `seconds and dates are read`(text: String, delay: Duration?) {
+        #expect(RetryAfter.delay(text, now: .sample) == delay)
+    }
+
+    @Test(
+        arguments: [
+            nil, "", "0", "-5", "soon", "1.5", "99999999999", "99999999999999999999", "Thu, 01 Jan 2026 00:00:00 GMT",
+            "Wed, 31 Dec 2025 23:59:59 GMT", "Thu, 01 Foo 2026 00:00:45 GMT", "Thu, 01 Jan 2026 00:00:45 CET",
+            "Thu, 01 Jan 2026 25:00:45 GMT",
+        ] as [String?])
+    func `zero, past and unreadable values count as not said`(text: String?) {
+        #expect(RetryAfter.delay(text, now: .sample) == nil)
+    }
+}

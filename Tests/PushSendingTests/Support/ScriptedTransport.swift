@@ -1,0 +1,77 @@
+import PushProtocol
+import PushSending
+import Synchronization
+
+/// Answers requests from a list, the last one for ever, and counts connections.
+final class ScriptedTransport: ProviderTransport {
+    typealias Answer = Result<ProviderResponse, TransportError>
+
+    private struct State {
+        var answers: [Answer]
+        var generation = 0
+        var sent: [(request: ProviderRequest, authorization: String, generation: Int)] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ answers: Answer...) { state = Mutex(State(answers: answers)) }
+
+    var generation: Int { state.withLock(\.generation) }
+    var sent: [(request: ProviderRequest, authorization: String, generation: Int)] { state.withLock(\.sent) }
+
+    func send(
+        _ request: ProviderRequest, authorization: String, deadline: Duration
+    ) async throws(TransportError) -> ProviderResponse {
+        let answer = state.withLock { state in
+            state.sent.append((request, authorization, state.generation))
+            return state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0]
+        }
+        return try answer.get()
+    }
+
+    func reconnect(from generation: Int) {
+        state.withLock { state in
+            if state.generation == generation { state.generation += 1 }
+        }
+    }
+}
+
+/// A wire whose answers say which consequence they have, by their status.
+struct StatusWire: PushWire {
+    let consequences: [Int: Consequence]
+
+    func render(_ push: Push, now: Timestamp) {}
+
+    func request(to target: Push.Target, from rendering: Void) throws(LocalRejection) -> ProviderRequest {
+        guard !target.token.secret.isEmpty else { throw LocalRejection("malformed-token", suspectToken: true) }
+        return ProviderRequest(path: "/", headers: [], body: [])
+    }
+
+    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+        consequences[response.status] ?? .settle(.accepted(id: nil))
+    }
+}
+
+/// Mints `bearer 1`, `bearer 2`, … or throws what it is told.
+final class ScriptedMint: Sendable {
+    private let state = Mutex<(count: Int, error: CredentialError?)>((0, nil))
+
+    var count: Int { state.withLock(\.count) }
+    func fail(with error: CredentialError?) { state.withLock { $0.error = error } }
+
+    func cache(
+        _ clock: SenderClock, renewAfter: Duration = .seconds(3000), usableFor: Duration = .seconds(3000),
+        before: @escaping @Sendable () async -> Void = {}
+    ) -> CredentialCache {
+        CredentialCache(clock: clock) { () throws(CredentialError) in
+            await before()
+            let (count, error) = self.state.withLock { state in
+                state.count += 1
+                return state
+            }
+            if let error { throw error }
+            return MintedCredential(
+                authorization: "bearer \(count)", renewAfter: renewAfter, usableFor: usableFor)
+        }
+    }
+}
