@@ -131,13 +131,13 @@ let package = Package(
             "APNsSender",
             [
                 "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, logging, metrics,
-                lifecycle, configuration,
+                lifecycle, configuration, nioCore,
             ]),
         service(
             "FCMSender",
             [
                 "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch", jwtKit,
-                logging, metrics, lifecycle, configuration,
+                logging, metrics, lifecycle, configuration, nioCore,
             ]),
         service(
             "Feedback",

@@ -1,4 +1,36 @@
+import Messaging
+import PushProtocol
+import PushSending
+import ServiceKit
+
+/// The stage in front of FCM: pushes in, outcomes out.
 @main
 struct FCMSenderApp {
-    static func main() async throws {}
+    static let keys: [ConfigurationKey] = .amqp + .apps + FCMSettings.keys
+
+    static func main() async {
+        await ServiceMain.run(
+            "fcm-sender", summary: "Sends pushes to FCM and tells what became of them.", keys: keys, build: build)
+    }
+
+    static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
+        let apps = try context.apps()
+        let settings = try FCMSettings(context.settings)
+        let gateways = try await FCMGateways(
+            apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)
+        let lanes = PushLanes(gateways.byLane, provider: .fcm, logger: context.logger)
+        for key in lanes.keys {
+            context.readiness.register("lane-\(key)") { lanes.trouble(of: key).map { .waiting($0.reason) } ?? .holds }
+        }
+
+        let queues = WorkQueue.pushes(.fcm, of: apps.ids)
+        let bus = try context.bus(queues: queues, publishingTo: [.outcomes])
+        let handler = PushStageHandler(provider: .fcm, lanes: lanes, logger: context.logger)
+        let stage = Stage(
+            service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
+            logger: context.logger)
+        let supervisor = LaneSupervisor(lanes: lanes, provider: .fcm, pause: stage.pause, resume: stage.resume)
+
+        return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [stage, supervisor])
+    }
 }

@@ -48,6 +48,14 @@ package enum CredentialError: Error, Hashable, Sendable {
     }
 }
 
+extension CredentialError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .refused(let reason), .unavailable(let reason): reason
+        }
+    }
+}
+
 /// Where a gateway gets its credential from; safe to ask from many tasks at once.
 package protocol CredentialSource: Sendable {
     /// The credential to send with now. Waits only when none is usable.

@@ -32,8 +32,9 @@ package struct LaneSupervisor<Gateway: PushGateway>: Service {
                     switch signal {
                     case .opened(let key, let duration):
                         guard lanes.isShut(key.app) else { continue }
-                        paused.insert(key.app)
-                        for queue in queues(of: key.app) { await pause(queue) }
+                        if paused.insert(key.app).inserted {
+                            for queue in WorkQueue.pushes(provider, of: [key.app]) { await pause(queue) }
+                        }
                         timers.addTask {
                             // Cancelled only when the process stops; then nobody listens any more.
                             try? await clock.sleep(duration)
@@ -50,8 +51,6 @@ package struct LaneSupervisor<Gateway: PushGateway>: Service {
 
     private func take(up app: AppID, _ paused: inout Set<AppID>) async {
         guard paused.remove(app) != nil else { return }
-        for queue in queues(of: app) { await resume(queue) }
+        for queue in WorkQueue.pushes(provider, of: [app]) { await resume(queue) }
     }
-
-    private func queues(of app: AppID) -> [WorkQueue] { Lane.allCases.map { .senderPushes(provider, $0, app) } }
 }

@@ -32,7 +32,7 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
 
     /// The policy of a sender's stage: how long a push is tried is a question of time, not of attempts, since waiting for
     /// a lane that is shut costs attempts too.
-    package static var policy: StagePolicy { StagePolicy(maximumAttempts: .max) }
+    package var policy: StagePolicy { StagePolicy(maximumAttempts: .max) }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {
         let push = try Push.decode(wireBody: inbound.body)
@@ -114,5 +114,12 @@ extension PushSettlement {
                     code: "provider-unavailable",
                     detail: "\(remaining.count) targets were tried until the horizon: \(reason)"))
         }
+    }
+}
+
+extension WorkQueue {
+    /// Both lanes of every app's pushes to one provider.
+    package static func pushes(_ provider: Provider, of apps: [AppID]) -> [WorkQueue] {
+        apps.flatMap { app in Lane.allCases.map { .senderPushes(provider, $0, app) } }
     }
 }

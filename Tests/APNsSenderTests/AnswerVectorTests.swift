@@ -1,0 +1,129 @@
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+@testable import APNsSender
+
+/// The reference's response vectors and table A.9.
+@Suite struct AnswerVectorTests {
+    private let wire = APNsWire(topic: "com.example.app")
+
+    private func consequence(
+        _ status: Int, _ body: String = "", headers: [String: String] = [:], age: Duration = .seconds(1800)
+    ) -> Consequence {
+        wire.consequence(
+            of: ProviderResponse(status: status, headers: headers, body: Array(body.utf8)),
+            to: Sent(target: .sample(), now: .sample, credentialAge: age))
+    }
+
+    private func consequence(_ status: Int, reason: String, age: Duration = .seconds(1800)) -> Consequence {
+        consequence(status, #"{"reason":"\#(reason)"}"#, age: age)
+    }
+
+    @Test func `B01 B02: the id is the provider's in lower case, or ours`() {
+        let id = "123E4567-E89B-12D3-A456-426614174000"
+        #expect(consequence(200, headers: ["apns-id": id]) == .settle(.accepted(id: id.lowercased())))
+        let target = Push.Target.sample()
+        let answer = wire.consequence(
+            of: ProviderResponse(status: 200), to: Sent(target: target, now: .sample, credentialAge: .zero))
+        #expect(answer == .settle(.accepted(id: target.pushID.uuidString.lowercased())))
+    }
+
+    @Test func `B03 B05: a dead token is told with its time, where there is one`() {
+        #expect(
+            consequence(410, #"{"reason":"Unregistered","timestamp":1767225000000}"#)
+                == .settle(
+                    .unregistered(since: Timestamp(milliseconds: 1_767_225_000_000), reason: "Unregistered")))
+        #expect(
+            consequence(410, reason: "ExpiredToken") == .settle(.unregistered(since: nil, reason: "ExpiredToken")))
+        #expect(consequence(410) == .settle(.unregistered(since: nil, reason: "HTTP 410")))
+        #expect(consequence(410, reason: "Gone") == .settle(.unregistered(since: nil, reason: "Gone")))
+    }
+
+    @Test func `B09 B10: a stale provider token is replaced, unless it is young, which is the clock's fault`() {
+        #expect(
+            consequence(403, reason: "ExpiredProviderToken", age: .seconds(3660))
+                == .reauthenticate(reason: "ExpiredProviderToken"))
+        guard case .halt = consequence(403, reason: "ExpiredProviderToken", age: .seconds(300)) else {
+            Issue.record("a young token was replaced")
+            return
+        }
+    }
+
+    @Test func `B12 B24: another connection helps against some reasons`() {
+        #expect(
+            consequence(403, reason: "UnrelatedKeyIdInToken")
+                == .reconnect(reason: "UnrelatedKeyIdInToken", otherwise: .halts))
+        #expect(
+            consequence(400, reason: "IdleTimeout")
+                == .reconnect(reason: "IdleTimeout", otherwise: .backsOff(floor: .seconds(10))))
+    }
+
+    @Test(arguments: ["BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken", "InvalidProviderToken"])
+    func `B11 B13: a refused key halts the lane`(reason: String) {
+        #expect(consequence(403, reason: reason) == .halt(reason: reason))
+    }
+
+    @Test func `B14: too many provider tokens are not answered with another one`() {
+        #expect(
+            consequence(429, reason: "TooManyProviderTokenUpdates")
+                == .backOff(floor: .seconds(10), reason: "TooManyProviderTokenUpdates"))
+    }
+
+    @Test func `B15: too many requests are this token's affair`() {
+        #expect(
+            consequence(429, reason: "TooManyRequests") == .throttle(floor: .seconds(10), reason: "TooManyRequests"))
+    }
+
+    @Test func `B17 B18: a server error waits for a quarter of an hour`() {
+        for reason in ["InternalServerError", "ServiceUnavailable"] {
+            #expect(consequence(500, reason: reason) == .backOff(floor: .seconds(900), reason: reason))
+        }
+        #expect(consequence(503, reason: "Shutdown") == .leave(floor: .seconds(900), reason: "Shutdown"))
+    }
+
+    @Test func `B21: an unknown reason drops the push and leaves the token alone`() {
+        #expect(
+            consequence(400, reason: "FutureReason") == .settle(.rejected(reason: "FutureReason", suspectToken: false)))
+        #expect(
+            consequence(400, #"{"reason":"a\nb\u0000 \u00e9"}"#)
+                == .settle(.rejected(reason: "ab", suspectToken: false)))
+    }
+
+    @Test(arguments: [
+        (502, "<html>Bad Gateway</html>"), (400, ""), (403, "not json"), (500, ""), (503, #"{"reas"#), (302, ""),
+    ]) func `B22: what is not Apple's JSON is tried again`(status: Int, body: String) {
+        #expect(consequence(status, body) == .backOff(floor: .seconds(10), reason: "HTTP \(status)"))
+    }
+
+    @Test func `a retry-after is honoured should APNs ever send one`() {
+        #expect(
+            consequence(503, #"{"reason":"ServiceUnavailable"}"#, headers: ["retry-after": "120"])
+                == .backOff(floor: .seconds(120), reason: "ServiceUnavailable"))
+    }
+
+    /// Nothing but these may ever count against a token.
+    static let againstTheToken: Set<APNsReason> = [
+        .badDeviceToken, .deviceTokenNotForTopic, .unregistered, .expiredToken,
+    ]
+
+    @Test(arguments: APNsReason.allCases) func `only reasons about the token are held against it`(reason: APNsReason) {
+        let status = reason == .unregistered || reason == .expiredToken ? 410 : 400
+        let isAgainst =
+            switch consequence(status, reason: reason.rawValue) {
+            case .settle(.unregistered), .settle(.rejected(_, suspectToken: true)): true
+            default: false
+            }
+        #expect(isAgainst == Self.againstTheToken.contains(reason))
+    }
+
+    /// Apple's "never retry" list.
+    @Test(arguments: [
+        "BadDeviceToken", "DeviceTokenNotForTopic", "ExpiredToken", "Unregistered", "PayloadTooLarge",
+    ]) func `what must never be retried is settled`(reason: String) {
+        guard case .settle = consequence(400, reason: reason) else {
+            Issue.record("\(reason) is not settled")
+            return
+        }
+    }
+}
