@@ -205,6 +205,7 @@ let package = Package(
             "FCMSender",
             [
                 "FCMSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
+                cryptoExtras,
                 logging, configuration,
             ]),
         tests(

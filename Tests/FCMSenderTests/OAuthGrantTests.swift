@@ -93,7 +93,10 @@ import Testing
         let source = token.source(clock: clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<500 {
-                group.addTask { #expect(try await source.current().authorization == "Bearer AT1") }
+                group.addTask {
+                    let authorization = try await source.current().authorization
+                    #expect(authorization == "Bearer AT1")
+                }
             }
             try await group.waitForAll()
         }

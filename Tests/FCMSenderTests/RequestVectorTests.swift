@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["from", "message_type", "google.x", "gcm.x", "gcm.notification.y", "googly"])
+    @Test(arguments: ["from", "message_type", "google.x", "gcm.x", "gcm.notification.y", "googleMaps"])
     func `F13: reserved data keys are refused`(key: String) {
         #expect(rejection(Content(body: "B", data: [key: "v"]))?.reason == "reserved-data-key")
     }
