@@ -1,4 +1,63 @@
-@main
-struct TokenRegistryApp {
-    static func main() async throws {}
+import Hummingbird
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// The one room that knows which devices a user has: notifications in, pushes out; registrations over HTTP and over
+/// the bus.
+@main struct TokenRegistryApp {
+    static func main() async {
+        await ServiceMain.run(
+            "token-registry", summary: "Owns devices: turns notifications to users into pushes to devices.",
+            keys: .tokenRegistry, build: build)
+    }
+
+    /// Configuration, connections, handlers, and what runs, in dependency order.
+    static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
+        let catalog = try context.apps()
+        let verifier = try await BearerVerifier(catalog)
+        let database = try context.database(schema: "registry", migration: 1)
+        let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
+        let bus = try context.bus(
+            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes])
+        let store = RegistrationStore(database.pool)
+
+        let notifications = Stage(
+            service: context.name, queues: lanes, bus: bus.bus, handler: NotificationHandler(store: store),
+            logger: context.logger)
+        let commands = Stage(
+            service: context.name, queues: [.registryDevices], bus: bus.bus,
+            handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger),
+            logger: context.logger)
+
+        let router = Router(context: BasicRequestContext.self)
+        RegistrationRoutes(store: store, verifier: verifier).add(to: router)
+        OperatorRoutes(store: store, key: try context.settings.optionalString(.registryOperatorKey)).add(to: router)
+        let server = Application(
+            router: router,
+            configuration: .init(
+                address: .hostname(
+                    try context.settings.string(.registryHost), port: try context.settings.integer(.registryPort)),
+                serverName: nil),
+            logger: context.logger)
+
+        return ServiceAssembly(database.services + bus.services + [notifications, commands, server])
+    }
+}
+
+extension ConfigurationKey {
+    static let registryHost = ConfigurationKey(
+        "REGISTRY_HOST", default: "127.0.0.1",
+        summary: "The address that registrations are served on; 0.0.0.0 in a container.")
+    static let registryPort = ConfigurationKey(
+        "REGISTRY_PORT", .port, default: "8080", summary: "The port that registrations are served on.")
+    static let registryOperatorKey = ConfigurationKey(
+        "REGISTRY_OPERATOR_KEY", secret: true,
+        summary: "The key that opens the operator API; without it that API is closed.")
+}
+
+extension [ConfigurationKey] {
+    static let tokenRegistry: [ConfigurationKey] =
+        .amqp + .postgres + .apps + [.registryHost, .registryPort, .registryOperatorKey]
 }

@@ -66,7 +66,7 @@ def test_a_registration_newer_than_the_providers_word_is_kept(stack, phones):
 def test_fcm_unregistered_retires_and_a_later_registration_revives(stack, phones):
     user, token = f"u-{uuid.uuid4()}", f"fcm:{uuid.uuid4().hex}"
     phones("family-portal", user, token, platform="android")
-    script(stack, provider="fcm", token=token, status=404, errorCode="UNREGISTERED", count=1)
+    script(stack, provider="fcm", token=token, status=404, error_code="UNREGISTERED", count=1)
     tell(stack, user)
     eventually(lambda: states(stack, user) == ["invalidated"], what="the retirement")
     phones("family-portal", user, token, platform="android")

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 
 /// Keeps which events were decided about, and who was to hear of them.
 struct DecisionStore: Sendable {
@@ -15,7 +16,7 @@ struct DecisionStore: Sendable {
     ///   and the broker's word, so it is to be published again, under the same ids.
     func keep(_ events: [EventRecord]) async throws -> Set<UUID> {
         guard !events.isEmpty else { return [] }
-        return try await Outage.whenAway {
+        return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 let new = try await transaction.query(DecisionStore.insert(events)).keys
                 let seen = Set(events.map(\.key)).subtracting(new)

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 
 /// Keeps what the providers said about each notification.
 struct OutcomeStore: Sendable {
@@ -12,7 +13,7 @@ struct OutcomeStore: Sendable {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
         let reasons = rows.map(\.outcome.answer.reason)
-        try await Outage.whenAway {
+        try await Outage.ofDatabase {
             try await pool.execute(
                 """
                 INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)

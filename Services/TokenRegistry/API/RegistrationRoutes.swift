@@ -1,0 +1,103 @@
+import Hummingbird
+import HTTPTypes
+import Logging
+import NIOCore
+import PushProtocol
+
+/// The two endpoints that the mobile clients call, to the letter:
+/// `POST /api/notifications/push/register` and `…/unregister`, answered `{"success":…,"error":…}`.
+///
+/// A user registers only their own devices: the user is whom the bearer token names, and so is the app.
+struct RegistrationRoutes: Sendable {
+    private let store: RegistrationStore
+    private let verifier: BearerVerifier
+
+    init(store: RegistrationStore, verifier: BearerVerifier) {
+        self.store = store
+        self.verifier = verifier
+    }
+
+    func add(to router: Router<BasicRequestContext>) {
+        let group = router.group("api/notifications/push")
+        group.post("register") { request, context in
+            try await answer(request, context) { claim in try await store.register([claim]) }
+        }
+        group.post("unregister") { request, context in
+            try await answer(request, context) { claim in try await store.unregister([claim]) }
+        }
+    }
+
+    private func answer(
+        _ request: Request, _ context: BasicRequestContext, carryOut: (Claim) async throws -> Void
+    ) async throws -> Response {
+        do {
+            let caller = try await authenticate(request)
+            let body = try await read(request)
+            try await carryOut(
+                Claim(
+                    app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
+                    token: body.token))
+            return .registration(.ok, error: nil)
+        } catch let refusal as APIRefusal {
+            return .registration(refusal.status, error: refusal.message)
+        } catch {
+            context.logger.error("registration could not be stored", metadata: ["error": "\(error)"])
+            return .registration(.serviceUnavailable, error: "the registry's database is away; try again")
+        }
+    }
+
+    private func authenticate(_ request: Request) async throws(APIRefusal) -> Caller {
+        do throws(BearerRefusal) {
+            guard let token = request.bearerToken else { throw .missing }
+            return try await verifier.verify(token)
+        } catch {
+            throw APIRefusal(status: .unauthorized, message: error.message)
+        }
+    }
+
+    private func read(_ request: Request) async throws(APIRefusal) -> RegistrationBody {
+        let buffer: ByteBuffer
+        do {
+            buffer = try await request.body.collect(upTo: RegistrationBody.maximumSize)
+        } catch {
+            throw APIRefusal(
+                status: .contentTooLarge, message: "the body is larger than \(RegistrationBody.maximumSize) bytes")
+        }
+        do {
+            return try RegistrationBody(Array(buffer.readableBytesView))
+        } catch {
+            throw APIRefusal(status: .badRequest, message: error.description)
+        }
+    }
+}
+
+/// A request that is turned down, and why.
+struct APIRefusal: Error {
+    let status: HTTPResponse.Status
+    let message: String
+}
+
+extension Request {
+    /// The credentials of `Authorization: Bearer …` (RFC 6750 §2.1; the scheme's case does not matter).
+    var bearerToken: String? {
+        guard let header = headers[.authorization], header.count > 7, header.prefix(7).lowercased() == "bearer " else {
+            return nil
+        }
+        return String(header.dropFirst(7))
+    }
+}
+
+extension Response {
+    /// The body that the mobile clients expect, whatever happened.
+    static func registration(_ status: HTTPResponse.Status, error: String?) -> Response {
+        json(status, ["success": .bool(error == nil), "error": error.map(JSONValue.string) ?? .null])
+    }
+
+    static func json(_ status: HTTPResponse.Status, _ value: JSONValue) -> Response {
+        // A JSONValue always encodes: its only failure, a number that is not finite, cannot be read from JSON.
+        let body = (try? WireCoding.encode(value)) ?? []
+        var headers: HTTPFields = [.contentType: "application/json; charset=utf-8"]
+        if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
+    }
+}

@@ -1,0 +1,84 @@
+import PushProtocol
+import FoundationEssentials
+
+/// What one notification becomes: pushes grouped by provider and environment, and the outcome of each recipient that
+/// has no device, so that nobody ends in silence.
+struct PushPlan: Hashable, Sendable {
+    var pushes: [Push]
+    var outcomes: [Outcomes]
+
+    /// Plans `notification` for the devices its recipients have.
+    ///
+    /// The same notification and devices give the same messages with the same ids, in the same order. A notification
+    /// that has expired gives `expired` outcomes and no push.
+    init(_ notification: Notification, devices: [AppUser: [Registration]], now: Timestamp) {
+        if let expiresAt = notification.expiresAt, expiresAt <= now {
+            let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
+            self.init(pushes: [], outcomes: [Outcomes(of: notification, expired, "expired")])
+            return
+        }
+        var targets: [Destination: [Push.Target]] = [:]
+        var without: [Outcome] = []
+        for recipient in notification.recipients {
+            let registrations = devices[AppUser(app: notification.app, user: recipient.user), default: []]
+            if registrations.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
+            for registration in registrations {
+                let destination = Destination(provider: registration.provider, environment: registration.environment)
+                targets[destination, default: []].append(Push.Target(recipient, on: registration))
+            }
+        }
+        self.init(
+            pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
+            outcomes: without.isEmpty ? [] : [Outcomes(of: notification, without, "no-device")])
+    }
+
+    private init(pushes: [Push], outcomes: [Outcomes]) {
+        self.pushes = pushes
+        self.outcomes = outcomes
+    }
+}
+
+/// What separates one push from another: a sender's lane has one host and one credential.
+private struct Destination: Hashable, Comparable {
+    let provider: Provider
+    let environment: ProviderEnvironment
+
+    static func < (a: Destination, b: Destination) -> Bool {
+        (a.provider, a.environment) < (b.provider, b.environment)
+    }
+}
+
+extension Notification {
+    fileprivate func pushes(to destination: Destination, _ targets: [Push.Target]) -> [Push] {
+        stride(from: 0, to: targets.count, by: Push.maximumTargets).enumerated().map { index, start in
+            let word = "push.\(destination.provider.rawValue).\(destination.environment.rawValue)"
+            return Push(
+                trace: trace.next(id: DerivedID.caused(by: trace.id, word, index: index)), app: app,
+                provider: destination.provider, environment: destination.environment, lane: lane, content: content,
+                expiresAt: expiresAt,
+                targets: Array(targets[start..<min(start + Push.maximumTargets, targets.count)]))
+        }
+    }
+}
+
+extension Push.Target {
+    fileprivate init(_ recipient: Notification.Recipient, on registration: Registration) {
+        self.init(
+            device: registration.device, token: registration.token, notification: recipient.notification,
+            badge: recipient.badge, registeredAt: registration.registeredAt)
+    }
+}
+
+extension Outcome {
+    fileprivate init(of recipient: Notification.Recipient, _ answer: Answer, at now: Timestamp) {
+        self.init(notification: recipient.notification, device: nil, answer: answer, at: now, registeredAt: nil)
+    }
+}
+
+extension Outcomes {
+    fileprivate init(of notification: Notification, _ outcomes: [Outcome], _ word: String) {
+        self.init(
+            trace: notification.trace.next(id: DerivedID.caused(by: notification.trace.id, "outcomes.\(word)")),
+            app: notification.app, origin: .registry, environment: nil, lane: notification.lane, outcomes: outcomes)
+    }
+}

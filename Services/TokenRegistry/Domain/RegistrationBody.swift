@@ -1,0 +1,54 @@
+import PushProtocol
+
+/// The body of both of the endpoints that the mobile clients call:
+/// `{"token":"<device token>","platform":"ios"|"android","environment":"development"|"production"}`.
+struct RegistrationBody: Hashable, Sendable {
+    /// The largest accepted body, in bytes: the longest token and room for the rest.
+    static let maximumSize = 8 * 1024
+
+    let provider: Provider
+    let environment: ProviderEnvironment
+    let token: DeviceToken
+
+    /// Reads and checks a body; the error names the member, and never quotes a token.
+    init(_ body: [UInt8]) throws(WireError) {
+        let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        guard case .object = value else { throw .invalid(path: "the body", problem: "expected an object") }
+        provider = try Self.provider(platform: try Self.text("platform", in: value))
+        environment = try Self.environment(try Self.text("environment", in: value))
+        guard let token = DeviceToken(try Self.text("token", in: value), for: provider) else {
+            throw .invalid(path: "token", problem: Self.shape(of: provider))
+        }
+        self.token = token
+    }
+
+    private static func text(_ name: String, in body: JSONValue) throws(WireError) -> String {
+        switch body[name] {
+        case nil, .null: throw .missing(path: name)
+        case .string(let text): return text
+        default: throw .invalid(path: name, problem: "expected a string")
+        }
+    }
+
+    private static func provider(platform: String) throws(WireError) -> Provider {
+        switch platform {
+        case "ios": return .apns
+        case "android": return .fcm
+        default: throw .invalid(path: "platform", problem: "expected “ios” or “android”")
+        }
+    }
+
+    private static func environment(_ name: String) throws(WireError) -> ProviderEnvironment {
+        guard let environment = ProviderEnvironment(clientName: name) else {
+            throw .invalid(path: "environment", problem: "expected “development” (or “sandbox”) or “production”")
+        }
+        return environment
+    }
+
+    private static func shape(of provider: Provider) -> String {
+        switch provider {
+        case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
+        case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Messaging
+import PushProtocol
+import FoundationEssentials
+import Logging
+import Metrics
+import ServiceKit
+
+/// What feedback and upstream ask of the registry. A batch is carried out verb by verb in the order it came, runs of
+/// one verb together.
+struct DeviceCommandHandler: StageHandler {
+    private let store: RegistrationStore
+    private let apps: Set<AppID>
+    private let logger: Logger
+
+    init(store: RegistrationStore, apps: Set<AppID>, logger: Logger) {
+        self.store = store
+        self.apps = apps
+        self.logger = logger
+    }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> DeviceCommand {
+        let command = try DeviceCommand.decode(wireBody: inbound.body)
+        try Self.check(command)
+        return command
+    }
+
+    /// The wire carries a token as text; here it becomes one of the provider's, or the command is refused.
+    private static func check(_ command: DeviceCommand) throws(WireError) {
+        switch command.command {
+        case .register(_, let provider, _, let token), .unregister(_, let provider, _, let token):
+            guard DeviceToken(token.secret, for: provider) == token else {
+                throw .invalid(path: "command.token", problem: "not a normalised \(provider.rawValue) token")
+            }
+        case .deactivate, .correct: break
+        }
+    }
+
+    func handle(_ batch: [Delivery<DeviceCommand>]) async throws -> [Verdict] {
+        let known = batch.map(\.message).filter { apps.contains($0.app) }
+        for run in known.runs(by: \.command.verb) {
+            try await Outage.ofDatabase { try await carryOut(run) }
+        }
+        return batch.map { apps.contains($0.message.app) ? .done : .unknownApp($0.message.app) }
+    }
+
+    private func carryOut(_ run: [DeviceCommand]) async throws {
+        switch run[0].command.verb {
+        case .register: try await store.register(run.compactMap(\.claim))
+        case .unregister: try await store.unregister(run.compactMap(\.claim))
+        case .deactivate: try await deactivate(run)
+        case .correct:
+            for command in run {
+                guard case .correct(let device, let environment) = command.command else { continue }
+                _ = try await store.correct(device: device, to: environment)
+            }
+        }
+    }
+
+    private func deactivate(_ run: [DeviceCommand]) async throws {
+        let invalidations = run.compactMap(\.invalidation)
+        let gone = try await store.deactivate(invalidations)
+        for command in run {
+            guard let invalidation = command.invalidation else { continue }
+            let applied = gone.contains(invalidation.device)
+            Counter(
+                label: "heliograph_registry_deactivations_total",
+                dimensions: [("app", command.app.rawValue), ("applied", applied ? "yes" : "no")]
+            ).increment()
+            logger.info(
+                applied
+                    ? "registration deactivated" : "invalidation not applied: the registration is newer or inactive",
+                metadata: [
+                    "app": "\(command.app)", "device": "\(invalidation.device)", "reason": "\(invalidation.reason)",
+                ])
+        }
+    }
+}
+
+extension Verdict {
+    fileprivate static func unknownApp(_ app: AppID) -> Verdict {
+        let detail = "no app “\(app)” is configured; add it to the apps file"
+        return Verdict(.deadLetter(Reason(code: "unknown-app", detail: detail)))
+    }
+}
+
+extension DeviceCommand {
+    /// The claim in a `register` or `unregister`.
+    fileprivate var claim: Claim? {
+        switch command {
+        case .register(let user, let provider, let environment, let token),
+            .unregister(let user, let provider, let environment, let token):
+            Claim(app: app, user: user, provider: provider, environment: environment, token: token)
+        case .deactivate, .correct: nil
+        }
+    }
+
+    fileprivate var invalidation: Invalidation? {
+        guard case .deactivate(let device, let since, let reason) = command else { return nil }
+        return Invalidation(device: device, notRegisteredSince: since, reason: reason)
+    }
+}
+
+extension Array {
+    /// Splits into maximal runs of neighbours with the same key.
+    func runs<Key: Equatable>(by key: (Element) -> Key) -> [[Element]] {
+        reduce(into: []) { runs, element in
+            if let last = runs.last, key(last[0]) == key(element) {
+                runs[runs.count - 1].append(element)
+            } else {
+                runs.append([element])
+            }
+        }
+    }
+}

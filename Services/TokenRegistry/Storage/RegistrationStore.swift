@@ -1,0 +1,161 @@
+import Postgres
+import PushProtocol
+import FoundationEssentials
+
+/// The registry's table. Every operation is one statement for a whole batch, and each is atomic on its own.
+struct RegistrationStore: Sendable {
+    private let database: PostgresPool
+
+    init(_ database: PostgresPool) { self.database = database }
+
+    /// Takes each claim: inserts it, or revives it, or takes it over from another user, and bumps its time.
+    ///
+    /// Two claims of one token in a batch: the later one wins. The rows are written in the order of their keys, so that
+    /// two batches cannot deadlock.
+    func register(_ claims: [Claim]) async throws(PostgresError) {
+        let latest = Dictionary(claims.map { ($0.device, $0) }) { _, later in later }
+        let rows = latest.values.sorted { $0.device.uuidString < $1.device.uuidString }
+        guard !rows.isEmpty else { return }
+        try await database.execute(
+            """
+            INSERT INTO registry.registration AS r
+                (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
+            SELECT device_id, app, user_id, provider, environment, token, clock_timestamp(), clock_timestamp()
+            FROM unnest(
+                \(rows.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
+                \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
+                \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[]
+            ) AS c (device_id, app, user_id, provider, environment, token)
+            ON CONFLICT (device_id) DO UPDATE SET
+                user_id = excluded.user_id,
+                registered_at = greatest(r.registered_at, excluded.registered_at),
+                state = 'active', state_reason = NULL,
+                state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
+                    THEN r.state_changed_at ELSE excluded.state_changed_at END
+            """)
+    }
+
+    /// Signs each claim's user out of its device; a device that is another user's by now is left alone.
+    func unregister(_ claims: [Claim]) async throws(PostgresError) {
+        guard !claims.isEmpty else { return }
+        try await database.execute(
+            """
+            UPDATE registry.registration r
+            SET state = 'signed-out', state_reason = 'unregistered', state_changed_at = clock_timestamp()
+            FROM unnest(\(claims.map(\.device))::uuid[], \(claims.map(\.user.rawValue))::text[])
+                AS c (device_id, user_id)
+            WHERE r.device_id = c.device_id AND r.user_id = c.user_id AND r.state = 'active'
+            """)
+    }
+
+    /// Compare and clear: deactivates each registration unless it was taken again after the time that the provider's
+    /// word is about (`push-protocols` C.3).
+    ///
+    /// - Returns: the devices that were deactivated; the others are unknown, inactive already, or newer.
+    func deactivate(_ invalidations: [Invalidation]) async throws(PostgresError) -> Set<UUID> {
+        guard !invalidations.isEmpty else { return [] }
+        let rows = try await database.query(
+            """
+            UPDATE registry.registration r
+            SET state = 'invalidated', state_reason = c.reason, state_changed_at = clock_timestamp()
+            FROM (
+                SELECT DISTINCT ON (device_id) device_id, since, reason
+                FROM unnest(
+                    \(invalidations.map(\.device))::uuid[],
+                    \(invalidations.map(\.notRegisteredSince.milliseconds))::bigint[],
+                    \(invalidations.map(\.reason))::text[]
+                ) AS u (device_id, since, reason)
+                ORDER BY device_id, since DESC
+            ) AS c
+            WHERE r.device_id = c.device_id AND r.state = 'active'
+                AND r.registered_at < to_timestamp((c.since + 1) / 1000.0)
+            RETURNING r.device_id
+            """)
+        var devices: Set<UUID> = []
+        for row in rows { devices.insert(try row.decode(UUID.self, at: "device_id")) }
+        return devices
+    }
+
+    /// Moves a registration to the environment it really lives in. It becomes another registration (the environment is
+    /// part of its id) with the same owner and time; one that is there already keeps its own.
+    ///
+    /// - Returns: whether there was an active registration to move.
+    func correct(device: UUID, to environment: ProviderEnvironment) async throws -> Bool {
+        try await database.transaction { transaction in
+            let found = try await transaction.query(
+                """
+                SELECT device_id, app, user_id, provider, environment, token, registered_at
+                FROM registry.registration
+                WHERE device_id = \(device) AND state = 'active' AND environment <> \(environment.rawValue)
+                FOR UPDATE
+                """)
+            guard let row = found.first else { return false }
+            let old = try Registration(row)
+            let claim = Claim(
+                app: old.app, user: old.user, provider: old.provider, environment: environment, token: old.token)
+            try await transaction.execute(
+                """
+                INSERT INTO registry.registration
+                    (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
+                VALUES (\(claim.device), \(old.app.rawValue), \(old.user.rawValue), \(old.provider.rawValue),
+                    \(environment.rawValue), \(old.token.secret), \(old.registeredAt.date), clock_timestamp())
+                ON CONFLICT (device_id) DO NOTHING
+                """)
+            try await transaction.execute(
+                """
+                UPDATE registry.registration
+                SET state = 'replaced', state_reason = 'environment corrected', state_changed_at = clock_timestamp()
+                WHERE device_id = \(device)
+                """)
+            return true
+        }
+    }
+
+    /// The active registrations of all these users, in one query.
+    func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
+        guard !users.isEmpty else { return [:] }
+        let keys = Array(users)
+        let rows = try await database.query(
+            """
+            SELECT r.device_id, r.app, r.user_id, r.provider, r.environment, r.token, r.registered_at
+            FROM unnest(\(keys.map(\.app.rawValue))::text[], \(keys.map(\.user.rawValue))::text[]) AS u (app, user_id)
+            JOIN registry.registration r ON r.app = u.app AND r.user_id = u.user_id AND r.state = 'active'
+            ORDER BY r.device_id
+            """)
+        var devices: [AppUser: [Registration]] = [:]
+        for row in rows {
+            let registration = try Registration(row)
+            devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+        }
+        return devices
+    }
+
+    /// Everything known about one user's devices, the latest first, for operators.
+    func history(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
+        let rows = try await database.query(
+            """
+            SELECT device_id, app, user_id, provider, environment, token, registered_at,
+                state, state_reason, state_changed_at
+            FROM registry.registration
+            WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue)
+            ORDER BY registered_at DESC, device_id
+            LIMIT 200
+            """)
+        var records: [RegistrationRecord] = []
+        for row in rows { records.append(try RegistrationRecord(row)) }
+        return records
+    }
+}
+
+/// A provider's word about one registration.
+struct Invalidation: Hashable, Sendable {
+    var device: UUID
+    var notRegisteredSince: Timestamp
+    var reason: String
+
+    init(device: UUID, notRegisteredSince: Timestamp, reason: String) {
+        self.device = device
+        self.notRegisteredSince = notRegisteredSince
+        self.reason = reason
+    }
+}

@@ -1,0 +1,25 @@
+package import Messaging
+import Postgres
+
+extension Outage {
+    /// Runs `body`, telling a database that is away or not migrated yet from a mistake: the batch then waits instead of
+    /// failing. Every other error is the handler's own.
+    ///
+    /// A service's statements are constant, so what the server says about their text (SQLSTATE class 42: syntax, names
+    /// and rights; 3F: the schema) is never about a message: it is a database that is not as it must be.
+    @discardableResult
+    package static func ofDatabase<Result>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as PostgresError where error.isOutage {
+            throw Outage("the database", underlying: error)
+        } catch let error as PostgresError {
+            guard case .sqlState(let state) = error.code, state.hasPrefix("42") || state.hasPrefix("3F") else {
+                throw error
+            }
+            throw Outage("the service's tables (run `pushctl migrate`)", underlying: error)
+        }
+    }
+}

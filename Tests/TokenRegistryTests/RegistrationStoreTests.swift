@@ -1,0 +1,160 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+@Suite(.timeLimit(.minutes(2))) struct RegistrationStoreTests {
+    typealias Fixture = StoreFixture
+
+    @Test func `registering twice is one registration with a later time`() async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01")
+            try await store.register([claim])
+            let first = try #require(try await store.history(of: Fixture.user("a")).first)
+            try await store.register([claim])
+            let history = try await store.history(of: Fixture.user("a"))
+            #expect(history.count == 1)
+            #expect(history[0].registration.registeredAt >= first.registration.registeredAt)
+            #expect(history[0].changedAt == first.changedAt)
+        }
+    }
+
+    @Test func `a token that another user registers is theirs alone`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "02")])
+            try await store.register([Fixture.claim("b", "01")])
+            #expect(try await store.tokens(of: "a") == ["02"])
+            #expect(try await store.tokens(of: "b") == ["01"])
+        }
+    }
+
+    @Test func `a user may sign out only of a device that is theirs`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "01")])
+            try await store.unregister([Fixture.claim("b", "01")])
+            #expect(try await store.tokens(of: "a") == ["01"])
+            try await store.unregister([Fixture.claim("a", "01")])
+            #expect(try await store.tokens(of: "a") == [])
+            try await store.register([Fixture.claim("a", "01")])
+            #expect(try await store.tokens(of: "a") == ["01"])
+        }
+    }
+
+    @Test func `the same person in two apps never crosses over`() async throws {
+        let other = try #require(AppID(rawValue: "hide-and-seek"))
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "01", app: other)])
+            try await store.unregister([Fixture.claim("a", "01")])
+            #expect(try await store.tokens(of: "a") == [])
+            #expect(try await store.tokens(of: "a", app: other) == ["01"])
+        }
+    }
+
+    @Test func `an invalidation is applied at the registration's own millisecond, and not one before`() async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01")
+            try await store.register([claim])
+            let at = try #require(try await store.history(of: Fixture.user("a")).first).registration.registeredAt
+            func invalidation(_ since: Timestamp) -> Invalidation {
+                Invalidation(device: claim.device, notRegisteredSince: since, reason: "Unregistered")
+            }
+            let before = Timestamp(milliseconds: at.milliseconds - 1)
+            #expect(try await store.deactivate([invalidation(before)]).isEmpty)
+            #expect(try await store.tokens(of: "a") == ["01"])
+            #expect(try await store.deactivate([invalidation(before), invalidation(at)]) == [claim.device])
+            #expect(try await store.tokens(of: "a") == [])
+            #expect(try await store.deactivate([invalidation(at)]).isEmpty)
+        }
+    }
+
+    @Test func `a corrected environment moves the registration with its owner and its time`() async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01", environment: .development)
+            try await store.register([claim])
+            #expect(try await store.correct(device: claim.device, to: .production))
+            #expect(try await store.correct(device: claim.device, to: .production) == false)
+            let devices = try await store.devices(of: [Fixture.user("a")])[Fixture.user("a"), default: []]
+            #expect(devices.map(\.environment) == [.production])
+            #expect(devices.map(\.device) == [Fixture.claim("a", "01").device])
+            let states = try await store.history(of: Fixture.user("a")).map(\.state)
+            #expect(Set(states) == [.active, .replaced])
+        }
+    }
+
+    @Test func `every string may hold what SQL and templates are made of`() async throws {
+        try await Fixture.withStore { store, _ in
+            for text in ["'; DROP TABLE registry.registration; --", "{{x}}", "\\", "\"", "{1,2}", "NULL", "é👩‍👧"] {
+                try await store.register([Fixture.claim(text, text, .fcm)])
+                #expect(try await store.tokens(of: text) == [text])
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct RegistrationRaceTests {
+    typealias Fixture = StoreFixture
+
+    @Test func `two users who register one token at once leave exactly one owner`() async throws {
+        try await Fixture.withStore { store, _ in
+            for round in 0..<25 {
+                let token = String(format: "%04x", round)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for user in ["a", "b"] { group.addTask { try await store.register([Fixture.claim(user, token)]) } }
+                    try await group.waitForAll()
+                }
+                let owners = try await store.devices(of: [Fixture.user("a"), Fixture.user("b")]).filter {
+                    $0.value.contains { $0.token.secret == token }
+                }
+                #expect(owners.count == 1)
+            }
+        }
+    }
+
+    @Test func `two hundred parallel upserts of one registration are one row`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<200 { group.addTask { try await store.register([Fixture.claim("a", "01")]) } }
+                try await group.waitForAll()
+            }
+            let rows = try await pool.query("SELECT count(*) FROM registry.registration").single(Int.self)
+            #expect(rows == 1)
+        }
+    }
+
+    @Test func `batches of the same tokens in opposite orders do not deadlock`() async throws {
+        let claims = (0..<100).map { Fixture.claim("a", String(format: "%04x", $0)) }
+        try await Fixture.withStore { store, _ in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for round in 0..<20 {
+                    group.addTask { try await store.register(round.isMultiple(of: 2) ? claims : claims.reversed()) }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await store.tokens(of: "a").count == 100)
+        }
+    }
+
+    @Test func `an invalidation that races a re-registration never undoes one that came after it`() async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01")
+            for _ in 0..<25 {
+                try await store.register([claim])
+                let at = try #require(try await store.history(of: Fixture.user("a")).first).registration.registeredAt
+                try await eventually("the clock moves on") { Timestamp.now.milliseconds > at.milliseconds }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await store.register([claim]) }
+                    group.addTask {
+                        _ = try await store.deactivate([
+                            Invalidation(device: claim.device, notRegisteredSince: at, reason: "Unregistered")
+                        ])
+                    }
+                    try await group.waitForAll()
+                }
+                #expect(try await store.tokens(of: "a") == ["01"])
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import PushProtocol
+import Testing
+
+@testable import TokenRegistry
+
+@Suite(.timeLimit(.minutes(2))) struct RoutesTests {
+    static let path = "/api/notifications/push"
+
+    /// The registry's routes on a store of their own, with a key for the app `shared`.
+    static func withRoutes(
+        _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
+    ) async throws {
+        let keys = try BearerVerifierTests.Keys()
+        defer { keys.remove() }
+        let verifier = try await BearerVerifier(keys.catalog, now: { BearerVerifierTests.now })
+        try await StoreFixture.withStore { store, _ in
+            let router = Router(context: BasicRequestContext.self)
+            RegistrationRoutes(store: store, verifier: verifier).add(to: router)
+            OperatorRoutes(store: store, key: "operator-key").add(to: router)
+            try await Application(router: router).test(.router) { client in try await body(client, store) }
+        }
+    }
+
+    static func headers(_ bearer: String?) -> HTTPFields {
+        var headers: HTTPFields = [.contentType: "application/json"]
+        if let bearer { headers[.authorization] = "Bearer \(bearer)" }
+        return headers
+    }
+
+    static let body = ByteBuffer(string: #"{"token":"ABCD","platform":"ios","environment":"development"}"#)
+
+    static func json(_ response: TestResponse) throws -> JSONValue {
+        try JSONDecoder().decode(JSONValue.self, from: Data(response.body.readableBytesView))
+    }
+
+    @Test func `registering and unregistering answer exactly as the clients expect`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        let app = try #require(AppID(rawValue: "shared"))
+        try await Self.withRoutes { client, store in
+            for (verb, tokens) in [("register", ["abcd"]), ("register", ["abcd"]), ("unregister", [])] {
+                try await client.execute(
+                    uri: "\(Self.path)/\(verb)", method: .post, headers: Self.headers(token), body: Self.body
+                ) { response in
+                    let answer = try Self.json(response)
+                    #expect(response.status == .ok)
+                    #expect(answer == ["success": true, "error": nil])
+                }
+                #expect(try await store.tokens(of: "456", app: app) == tokens)
+            }
+        }
+    }
+
+    @Test func `without a token that counts nothing is stored, and the answer says why`() async throws {
+        try await Self.withRoutes { client, store in
+            for bearer in [nil, "x", try await BearerVerifierTests.shared(["exp": 1])] {
+                try await client.execute(
+                    uri: "\(Self.path)/register", method: .post, headers: Self.headers(bearer), body: Self.body
+                ) { response in
+                    #expect(response.status == .unauthorized)
+                    #expect(response.headers[.wwwAuthenticate] == "Bearer")
+                    let answer = try Self.json(response)
+                    #expect(answer["success"] == false && answer["error"]?.string?.isEmpty == false)
+                }
+            }
+            #expect(try await store.tokens(of: "456", app: AppID(rawValue: "shared")!).isEmpty)
+        }
+    }
+
+    @Test func `a body that is too large is 413, a bad one 400`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        try await Self.withRoutes { client, _ in
+            for (body, status) in [
+                (ByteBuffer(repeating: 0x61, count: 9000), HTTPResponse.Status.contentTooLarge),
+                (ByteBuffer(string: "{"), .badRequest),
+            ] {
+                try await client.execute(
+                    uri: "\(Self.path)/register", method: .post, headers: Self.headers(token), body: body
+                ) { response in
+                    let answer = try Self.json(response)
+                    #expect(response.status == status)
+                    #expect(answer["success"] == false)
+                }
+            }
+        }
+    }
+
+    @Test func `an operator sees a user's devices with masked tokens, and nobody else does`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        try await Self.withRoutes { client, _ in
+            try await client.execute(
+                uri: "\(Self.path)/register", method: .post, headers: Self.headers(token), body: Self.body
+            ) { #expect($0.status == .ok) }
+            let uri = "/v1/operator/devices?app=shared&user=456"
+            try await client.execute(uri: uri, method: .get, headers: Self.headers("operator-key")) { response in
+                let device = try #require(try Self.json(response)["devices"]?.array?.first)
+                #expect(device["state"] == "active" && device["token"] == "abcd… (4 characters)")
+            }
+            for (bearer, status) in [(nil, HTTPResponse.Status.unauthorized), ("operator-kez", .unauthorized)] {
+                try await client.execute(uri: uri, method: .get, headers: Self.headers(bearer)) {
+                    #expect($0.status == status)
+                }
+            }
+            try await client.execute(
+                uri: "/v1/operator/devices?app=shared", method: .get, headers: Self.headers("operator-key")
+            ) { #expect($0.status == .badRequest) }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+
+@testable import TokenRegistry
+
+/// The registry's schema in a database of the test's own.
+enum StoreFixture {
+    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
+
+    static func withStore<R: Sendable>(
+        _ body: (RegistrationStore, PostgresPool) async throws -> R
+    ) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "registry", directory: migrations, configuration: configuration,
+                logger: Logger(label: "tests.registry"))
+            return try await TestDatabase.withPool(configuration) { pool in
+                try await body(RegistrationStore(pool), pool)
+            }
+        }
+    }
+
+    static let app = AppID(rawValue: "family-portal")!
+
+    static func claim(
+        _ user: String, _ token: String, _ provider: Provider = .apns, app: AppID = app,
+        environment: ProviderEnvironment = .production
+    ) -> Claim {
+        Claim(
+            app: app, user: UserID(rawValue: user)!, provider: provider, environment: environment,
+            token: DeviceToken(secret: token))
+    }
+
+    static func user(_ name: String, app: AppID = app) -> AppUser { AppUser(app: app, user: UserID(rawValue: name)!) }
+}
+
+extension RegistrationStore {
+    /// The tokens that a send to the user would go to.
+    func tokens(of user: String, app: AppID = StoreFixture.app) async throws -> [String] {
+        let key = StoreFixture.user(user, app: app)
+        return try await devices(of: [key])[key, default: []].map(\.token.secret).sorted()
+    }
+}
