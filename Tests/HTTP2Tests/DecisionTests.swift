@@ -69,6 +69,14 @@ struct DecisionTests {
         #expect(schedule.added(start + .seconds(30)) == start + .seconds(30))
     }
 
+    @Test func `a connection that answered one PING is asked again after the usual silence`() {
+        var liveness = Liveness(pingAfter: .seconds(1), pingTimeout: .seconds(60), now: start)
+        #expect(liveness.check(now: start + .seconds(1)) == .ping(thenCheckAt: start + .seconds(2)))
+        liveness.wake(now: start + .seconds(1))
+        #expect(liveness.check(now: start + .seconds(2)) == .ping(thenCheckAt: start + .seconds(3)))
+        #expect(liveness.check(now: start + .seconds(3)) == .check(at: start + .seconds(4)))
+    }
+
     @Test func `silence leads to a PING and then to the end, a sign of life back to the start`() {
         var liveness = Liveness(pingAfter: .seconds(10), pingTimeout: .seconds(5), now: start)
         #expect(liveness.check(now: start + .seconds(9)) == .check(at: start + .seconds(10)))

@@ -22,6 +22,7 @@ struct GoAwayTests {
             let again = log.requests.suffix(2).map(\.path).sorted()
             #expect(again == log.requests.prefix(5).filter { $0.stream > 5 }.map(\.path).sorted())
             #expect(await harness.statistics().resends == 2)
+            #expect(await harness.statistics().resets.isEmpty)
             let notice = try #require(await harness.statistics().lastGoAway)
             #expect(notice.debugText == #"{"reason":"Shutdown"}"#)
             #expect(notice.lastStream == 5)

@@ -59,8 +59,10 @@ struct StreamLimitTests {
             }
         ) { harness in
             async let outcomes = harness.sendMany(20)
-            try await eventually("the others wait") { harness.client.statistics.waiting == 19 }
-            #expect(log.count == 1)
+            try await eventually("one is in hand and the others wait") {
+                log.count == 1 && harness.client.statistics.waiting == 19
+            }
+            #expect(await harness.statistics().openStreams == 1)
             gate.open()
             #expect(await outcomes.allSatisfy { $0.status == 200 })
             #expect(await harness.statistics().streamLimit == 1000)
@@ -78,8 +80,9 @@ struct StreamLimitTests {
             }
         ) { harness in
             async let outcomes = harness.sendMany(20)
-            try await eventually("a refusal is no success") { log.count == 2 }
-            #expect(await harness.statistics().waiting == 18)
+            try await eventually("a refusal is no success") {
+                log.count == 2 && harness.client.statistics.waiting == 18
+            }
             #expect(await harness.statistics().openStreams == 1)
             gate.open()
             #expect(await outcomes.compactMap(\.status).sorted() == Array(repeating: 200, count: 19) + [403])
@@ -130,10 +133,10 @@ struct StreamLimitTests {
         ) { harness in
             _ = try await harness.send("/first")
             async let outcomes = harness.sendMany(10)
-            try await eventually("three connections are full") { log.count == 6 }
-            let statistics = await harness.statistics()
-            #expect(statistics.connections == 3)
-            #expect(statistics.waiting == 4)
+            try await eventually("three connections are full and four requests wait") {
+                log.count == 6 && harness.client.statistics.waiting == 4
+            }
+            #expect(await harness.statistics().connections == 3)
             gate.open()
             #expect(await outcomes.allSatisfy { $0.status == 200 })
             #expect(await harness.statistics().connectionsOpened == 3)

@@ -65,7 +65,9 @@ extension ClientChannelHandler: SessionEvents {
     func streamClosed(stream: Int32, code: HTTP2ErrorCode) {
         guard let call = calls.removeValue(forKey: stream) else { return }
         core.released(self)
-        if !call.isAnswered && !call.isFinished { core.reset(code) }
+        // nghttp2 closes what a GOAWAY disowns as if it were refused; the peer sent no RST_STREAM for it.
+        let isDisowned = goAway.map { stream > $0.lastStream } ?? false
+        if !call.isAnswered && !call.isFinished && !isDisowned { core.reset(code) }
         settle(call, stream: stream, .closed(code, goAway: goAway))
     }
 

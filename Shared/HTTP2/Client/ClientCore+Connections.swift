@@ -53,8 +53,16 @@ extension ClientCore {
     }
 
     private func connectFailed(_ connection: ClientChannelHandler, _ error: any Error) {
-        connection.end(HTTP2Failure(.connectFailed, "\(endpoint.host):\(endpoint.port): \(error)"))
+        let code: HTTP2Failure.Code = Self.isTimeout(error) ? .connectTimeout : .connectFailed
+        connection.end(HTTP2Failure(code, "\(endpoint.host):\(endpoint.port): \(error)"))
         connection.connectionEnded()
+    }
+
+    private static func isTimeout(_ error: any Error) -> Bool {
+        if case .connectTimeout? = error as? ChannelError { return true }
+        // One error for each address that was tried.
+        guard let tried = (error as? NIOConnectionError)?.connectionErrors, !tried.isEmpty else { return false }
+        return tried.allSatisfy { isTimeout($0.error) }
     }
 
     // MARK: Reports, some from inside session events: they change values and start nothing

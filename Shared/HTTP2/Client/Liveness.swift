@@ -32,11 +32,12 @@ struct Liveness {
     mutating func check(now: NIODeadline) -> Action {
         if let pingSent {
             let end = pingSent + pingTimeout
-            return now < end ? .check(at: end) : .giveUp
+            return now < end ? .check(at: min(end, now + pingAfter)) : .giveUp
         }
         let due = quietSince + pingAfter
         guard now >= due else { return .check(at: due) }
         pingSent = now
-        return .ping(thenCheckAt: now + pingTimeout)
+        // Not later than an answered PING would have to be followed by the next one.
+        return .ping(thenCheckAt: now + min(pingAfter, pingTimeout))
     }
 }
