@@ -24,9 +24,10 @@ def free_port_base() -> int:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory):
-    """A running stack; its first output, as a person saw it, is `stack.told`."""
+    """A running stack. What a person was told is `stack.told`, what the demo's phones got `stack.demo`."""
     stack = Stack(tmp_path_factory.mktemp("stack"), free_port_base())
     stack.told = stack.up()
+    stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm")}
     yield stack
     stack.down("--erase")
 

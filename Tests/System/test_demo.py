@@ -40,11 +40,10 @@ RADAR = {
 
 
 def test_the_demo_reaches_the_phones_byte_for_byte(stack):
-    # This test must see the demo's own requests, so it runs before any that forgets them.
-    requests = stack.requests("apns")
-    assert [request["body"] for request in requests if request["headers"]["apns-topic"] == "com.familyportal.app"] == [CHAT]
-    assert [request["body"] for request in requests if request["headers"]["apns-topic"] == "com.example.hideandseek"] == [RADAR]
-    for request in requests:
+    bodies = {request["headers"]["apns-topic"]: request["body"] for request in stack.demo["apns"]}
+    assert bodies == {"com.familyportal.app": CHAT, "com.example.hideandseek": RADAR}
+    assert len(stack.demo["apns"]) == 2
+    for request in stack.demo["apns"]:
         assert request["status"] == 200
         assert request["headers"]["apns-push-type"] == "alert"
         assert request["headers"].get("apns-priority", "10") == "10"
@@ -54,7 +53,7 @@ def test_the_demo_reaches_the_phones_byte_for_byte(stack):
 
 
 def test_the_demo_reaches_the_android_phone(stack):
-    (request,) = stack.requests("fcm")
+    (request,) = stack.demo["fcm"]
     message = request["body"]["message"]
     assert request["status"] == 200
     assert message["notification"] == {"title": "New message", "body": "Pat: Dinner is at seven."}
