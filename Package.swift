@@ -221,6 +221,11 @@ let package = Package(
                 "ProviderSimulator", "ServiceKit", "HTTP2", "PushProtocol", "TestSupport", hummingbird,
                 hummingbirdTesting, httpTypes, jwtKit, crypto, cryptoExtras, logging, lifecycle, nioCore, nioPosix,
             ]),
-        tests("Deploy", [yams, "ServiceKit"]),
+        tests(
+            "Deploy",
+            [
+                "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+                "Feedback", "Pushctl", "ProviderSimulator", yams,
+            ]),
     ]
 )

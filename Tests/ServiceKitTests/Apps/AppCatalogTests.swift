@@ -1,5 +1,6 @@
 import PushProtocol
 import ServiceKit
+import TestSupport
 import Testing
 
 @Suite struct AppCatalogTests {

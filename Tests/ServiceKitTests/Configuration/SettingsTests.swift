@@ -1,4 +1,5 @@
 import ServiceKit
+import TestSupport
 import Testing
 
 @Suite struct SettingsTests {

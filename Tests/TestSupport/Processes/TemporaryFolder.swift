@@ -1,10 +1,10 @@
-import Foundation
+internal import Foundation
 
 /// A folder that is removed with the value that owns it.
-final class TemporaryFolder: Sendable {
-    let path: String
+package final class TemporaryFolder: Sendable {
+    package let path: String
 
-    init() throws {
+    package init() throws {
         path = NSTemporaryDirectory() + "heliograph-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
@@ -13,7 +13,7 @@ final class TemporaryFolder: Sendable {
 
     /// Writes a file and answers with its path.
     @discardableResult
-    func write(_ name: String, _ text: String) throws -> String {
+    package func write(_ name: String, _ text: String) throws -> String {
         let file = "\(path)/\(name)"
         try Data(text.utf8).write(to: URL(filePath: file))
         return file

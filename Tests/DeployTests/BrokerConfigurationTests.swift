@@ -1,0 +1,24 @@
+import PushProtocol
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BrokerConfigurationTests {
+    @Test func `the broker loads the definitions from where they are mounted`() throws {
+        let configuration = try Repository.text("deploy/rabbitmq/rabbitmq.conf")
+        #expect(configuration.contains("\nload_definitions = /run/heliograph/rabbitmq-definitions.json\n"))
+        let compose = try Manifest.one("docker-compose.yml")["services.rabbitmq.volumes"]?.items.compactMap(\.text)
+        #expect(compose?.contains("credentials:/run/heliograph:ro") == true)
+        #expect(compose?.contains("./deploy/rabbitmq/rabbitmq.conf:/etc/rabbitmq/rabbitmq.conf:ro") == true)
+    }
+
+    @Test func `the definitions know every role, and no password`() async throws {
+        let credentials = try await Credentials.make()
+        let file = try Repository.bytes("\(credentials.folder.path)/rabbitmq-definitions.json")
+        let definitions = try WireCoding.decode(JSONValue.self, from: file)
+        let users = (definitions["users"]?.array ?? []).compactMap { $0["name"]?.string }
+        let roles = BusRole.allCases.filter { $0 != .upstream }.map(\.rawValue)
+        #expect(Set(users).isSuperset(of: roles))
+        let password = try Repository.bytes("\(credentials.folder.path)/broker-rules")
+        #expect(!String(decoding: file, as: UTF8.self).contains(String(decoding: password, as: UTF8.self).prefix(48)))
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ServiceKit
+
+/// The environment that each container gets, held against the executable in it.
+@Suite(.timeLimit(.minutes(3))) struct EnvironmentTests {
+    /// What the image itself sets, for all of them.
+    static let image = ["HELIOGRAPH_ADMIN_HOST": "0.0.0.0"]
+
+    static func containers() throws -> [Container] { try Container.compose() + Container.kubernetes() }
+
+    @Test func `every executable is deployed, in compose and in the cluster`() throws {
+        #expect(Set(try Container.compose().map(\.product)) == (try Repository.products()))
+        #expect(Set(try Container.kubernetes().map(\.product)) == (try Repository.products()))
+    }
+
+    @Test func `every variable that is set is one that the executable reads, and what it requires is set`()
+        async throws
+    {
+        for product in try Repository.products().sorted() {
+            let help = try await Help.of(product)
+            for container in try Self.containers() where container.product == product {
+                let names = Set(container.environment.keys)
+                #expect(names.subtracting(help.variables) == [], "\(container) sets what \(product) does not read")
+                let missing = help.required.filter { !names.contains($0) && !names.contains("\($0)_FILE") }
+                #expect(missing == [], "\(container) lacks what \(product) requires")
+            }
+        }
+    }
+
+    @Test func `no variable holds a secret`() throws {
+        for container in try Self.containers() {
+            for (name, value) in container.environment {
+                let isAddress = value.contains("://")
+                #expect(!isAddress || !value.contains("@"), "\(container): \(name)")
+                #expect(!["AMQP_URL", "DATABASE_URL", "REGISTRY_OPERATOR_KEY"].contains(name), "\(container): \(name)")
+            }
+        }
+    }
+
+    /// With the demonstration's own credentials in place of the mounted ones, and free ports in place of the container's:
+    /// each service starts, is alive, is not ready while broker and database are away, and stops cleanly.
+    @Test func `each service takes the environment it is given`() async throws {
+        let credentials = try await Credentials.make()
+        for container in try Container.compose() where container.product != "pushctl" {
+            let port = try FreePort.any()
+            var environment = Self.image.merging(container.environment) { $1 }.mapValues(credentials.translate)
+            for name in environment.keys where name.hasSuffix("_PORT") { environment[name] = "0" }
+            for name in environment.keys where name.hasSuffix("_HOST") { environment[name] = "127.0.0.1" }
+            environment["HELIOGRAPH_ADMIN_PORT"] = "\(port)"
+            let process = try ChildProcess(product: container.product, environment: environment)
+            try? await eventually("\(container)") {
+                HealthProbe.get(host: "127.0.0.1", port: port, path: "/health/live")
+                    == .answered(200, #"{"live":true}"#)
+            }
+            if case .answered(let status, let body) = HealthProbe.get(
+                host: "127.0.0.1", port: port, path: "/health/ready")
+            {
+                let isAlone = container.product == "provider-simulator"
+                #expect(status == (isAlone ? 200 : 503), "\(container): \(body)")
+            } else {
+                Issue.record("\(container) did not start: \(process.errors)")
+            }
+            process.signal(SIGTERM)
+            #expect(await process.exit(within: .seconds(40)) == 0, "\(container): \(process.errors)")
+        }
+    }
+}

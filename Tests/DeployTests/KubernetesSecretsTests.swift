@@ -1,0 +1,64 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Every file that a container is pointed at comes from a mount, and every mount from something that is made.
+@Suite(.timeLimit(.minutes(1))) struct KubernetesSecretsTests {
+    /// The files of each generated ConfigMap and Secret: key and source.
+    private func generated() throws -> [String: [String: String]] {
+        let file = try Manifest.one("deploy/kubernetes/demo/kustomization.yaml")
+        var result: [String: [String: String]] = [:]
+        for generator in (file["configMapGenerator"]?.items ?? []) + (file["secretGenerator"]?.items ?? []) {
+            for source in generator["files"]?.items.compactMap(\.text) ?? [] {
+                let parts = source.split(separator: "=").map(String.init)
+                let key = parts.count == 2 ? parts[0] : String(source.split(separator: "/").last ?? "")
+                result[generator["name"]?.text ?? "", default: [:]][key] = parts.last
+            }
+        }
+        return result
+    }
+
+    @Test func `every file that a container is pointed at is in a secret that is mounted there`() throws {
+        let generated = try generated()
+        for workload in try Workload.all() {
+            let volumes = workload.pod?["volumes"]?.items ?? []
+            for container in try Container.kubernetes() where container.description.hasSuffix(": \(workload.name)") {
+                for (name, value) in container.environment where value.hasPrefix("/") {
+                    // What the image brings itself.
+                    if value.hasPrefix("/usr/share/heliograph") { continue }
+                    let mounts = workload.containers[0]["volumeMounts"]?.items ?? []
+                    let mount = mounts.first { value.hasPrefix(($0["mountPath"]?.text ?? "-") + "/") }
+                    let volume = volumes.first { $0["name"]?.text == mount?["name"]?.text }
+                    let sources =
+                        [volume?["secret.secretName"]?.text].compactMap { $0 }
+                        + (volume?["projected.sources"]?.items ?? []).compactMap {
+                            $0["configMap.name"]?.text ?? $0["secret.name"]?.text
+                        }
+                    let keys = Set(sources.flatMap { generated[$0, default: [:]].keys })
+                    let file = value.split(separator: "/").last.map(String.init) ?? ""
+                    #expect(keys.contains(file), "\(workload): \(name)=\(value)")
+                }
+            }
+        }
+    }
+
+    @Test func `every secret is made of a file that the credentials script makes`() async throws {
+        let credentials = try await Credentials.make()
+        for (name, files) in try generated() {
+            for source in files.values {
+                let path = source.replacing("secrets/", with: credentials.folder.path + "/")
+                #expect(FileManager.default.fileExists(atPath: path), "\(name): \(source)")
+            }
+        }
+    }
+
+    @Test func `each service gets its own user of the broker`() throws {
+        let generated = try generated()
+        for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "topology"] {
+            #expect(generated[service]?["amqp-url"] == "secrets/amqp-url-\(service)")
+        }
+        for service in ["rules", "token-registry", "feedback"] {
+            #expect(generated[service]?["database-url"] == "secrets/database-url-\(service)")
+        }
+    }
+}
