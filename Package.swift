@@ -170,7 +170,7 @@ let package = Package(
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "TestSupport", logging]),
         tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
-        tests("HTTPSFetch", ["HTTPSFetch", "HTTP2", "TestSupport", logging, hummingbird]),
+        tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
             [

@@ -5,7 +5,7 @@ extension FetchError.Code {
     init(_ code: CURLcode) {
         self =
             switch code {
-            case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest
+            case CURLE_URL_MALFORMAT: .invalidRequest
             case CURLE_SSL_CACERT_BADFILE: .invalidConfiguration
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: .unreachable
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,

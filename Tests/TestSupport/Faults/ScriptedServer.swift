@@ -1,0 +1,61 @@
+internal import Foundation
+internal import Synchronization
+
+/// An HTTP/1.1 server on loopback that answers with exactly the bytes it is told to, right or wrong, one request on each
+/// connection.
+package final class ScriptedServer: Sendable {
+    package enum Answer: Sendable {
+        /// These bytes, and the end of the connection.
+        case text(String)
+        /// Nothing, on a connection that stays open.
+        case silence
+    }
+
+    package let port: Int
+
+    private let listener: Int32
+    private let answer: @Sendable (_ request: String) -> Answer
+    private let received = Mutex<[String]>([])
+    private let silent = Mutex<[Int32]>([])
+
+    package init(_ answer: @escaping @Sendable (_ request: String) -> Answer) throws {
+        (listener, port) = try LoopbackSocket.listen()
+        self.answer = answer
+        Thread { [self] in accept() }.start()
+    }
+
+    /// The requests so far: head and body, as they came.
+    package var requests: [String] { received.withLock { $0 } }
+
+    package func stop() {
+        LoopbackSocket.shutDown(listener)
+        silent.withLock { for descriptor in $0 { LoopbackSocket.close(descriptor) } }
+    }
+
+    private func accept() {
+        while let client = LoopbackSocket.accept(listener) {
+            Thread { [self] in serve(client) }.start()
+        }
+        LoopbackSocket.close(listener)
+    }
+
+    private func serve(_ client: Int32) {
+        var request: [UInt8] = []
+        while !Self.isComplete(request), let bytes = LoopbackSocket.read(client) { request += bytes }
+        let text = String(decoding: request, as: UTF8.self)
+        received.withLock { $0.append(text) }
+        switch answer(text) {
+        case .text(let response):
+            _ = LoopbackSocket.write(Array(response.utf8), to: client)
+            LoopbackSocket.close(client)
+        case .silence: silent.withLock { $0.append(client) }
+        }
+    }
+
+    private static func isComplete(_ request: [UInt8]) -> Bool {
+        guard let end = request.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
+        let head = String(decoding: request[..<end.lowerBound], as: UTF8.self).lowercased()
+        let length = head.firstMatch(of: /content-length: ([0-9]+)/).flatMap { Int($0.1) } ?? 0
+        return request.count - end.upperBound >= length
+    }
+}
