@@ -53,6 +53,8 @@ package final class ScriptedServer: Sendable {
     }
 
     private static func isComplete(_ request: [UInt8]) -> Bool {
+        // A TLS greeting, which whoever speaks plain HTTP takes for a bad request.
+        if request.first == 0x16 { return true }
         guard let end = request.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
         let head = String(decoding: request[..<end.lowerBound], as: UTF8.self).lowercased()
         let length = head.firstMatch(of: /content-length: ([0-9]+)/).flatMap { Int($0.1) } ?? 0
