@@ -160,7 +160,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["AMQP", "Postgres", "Messaging", "PushProtocol", logging, lifecycle],
+            dependencies: ["AMQP", "HTTP2", "Postgres", "Messaging", "PushProtocol", logging, lifecycle],
             path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
@@ -199,14 +199,13 @@ let package = Package(
             "APNsSender",
             [
                 "APNsSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
-                logging, configuration,
+                logging, configuration, lifecycle,
             ]),
         tests(
             "FCMSender",
             [
                 "FCMSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
-                cryptoExtras,
-                logging, configuration,
+                cryptoExtras, logging, configuration, lifecycle,
             ]),
         tests(
             "Feedback",

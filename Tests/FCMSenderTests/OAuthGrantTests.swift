@@ -105,7 +105,7 @@ import Testing
         #expect(calls.withLock { $0 } == ["https://localhost/token"])
         uptime.withLock { $0 = .seconds(3400) }
         _ = try await source.current()
-        try await eventually { try await source.current().authorization == "Bearer AT2" }
+        try await eventually(within: .seconds(60)) { try await source.current().authorization == "Bearer AT2" }
         #expect(calls.withLock(\.count) == 2)
     }
 

@@ -42,7 +42,7 @@ import Testing
         time.advance(by: .seconds(200))
         #expect(try await cache.current().authorization == "bearer 1")
         release.withLock { $0 = true }
-        try await eventually { try await cache.current().authorization == "bearer 2" }
+        try await eventually(within: .seconds(60)) { try await cache.current().authorization == "bearer 2" }
         #expect(mint.count == 2)
     }
 

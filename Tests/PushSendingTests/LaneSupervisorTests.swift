@@ -39,9 +39,9 @@ import Testing
         let lanes = lanes([.production])
         try await supervised(lanes) { log in
             lanes[LaneKey(app: app, environment: .production)]?.gate.report(.misconfigured(reason: "BadTopic"))
-            try await eventually { log.lines == names("pause") && time.sleepers == 1 }
+            try await eventually(within: .seconds(60)) { log.lines == names("pause") && time.sleepers == 1 }
             time.advance(by: .seconds(30))
-            try await eventually { log.lines == names("pause") + names("resume") }
+            try await eventually(within: .seconds(60)) { log.lines == names("pause") + names("resume") }
         }
     }
 
@@ -50,7 +50,7 @@ import Testing
         try await supervised(lanes) { log in
             lanes[LaneKey(app: app, environment: .development)]?.gate.report(.misconfigured(reason: "BadTopic"))
             lanes[LaneKey(app: app, environment: .production)]?.gate.report(.misconfigured(reason: "BadTopic"))
-            try await eventually { log.lines == names("pause") }
+            try await eventually(within: .seconds(60)) { log.lines == names("pause") }
         }
     }
 

@@ -81,6 +81,21 @@ import Testing
         #expect(gateway.sent.isEmpty)
     }
 
+    @Test func `the would-be push is logged without its token and its text`() async throws {
+        let log = CapturingLogger()
+        let lanes = PushLanes<ScriptedGateway>([:], provider: .apns, clock: time.clock, logger: log.logger)
+        let handler = PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: log.logger)
+        let push = Push.sample(Content(title: "Title", body: "Body", data: ["k": "Value"]), targets: targets(2))
+        _ = try await handle(push, by: handler)
+        let line = try #require(log.lines.first)
+        #expect(line.metadata["app"] == "demo")
+        #expect(line.metadata["has_title"] == "true")
+        #expect(line.metadata["targets"] == "2")
+        for secret in ["Title", "Body", "Value", push.targets[0].token.secret] {
+            #expect(!"\(log.lines)".contains(secret))
+        }
+    }
+
     @Test func `what remains is retried as the same push with fewer targets`() async throws {
         let push = Push.sample(targets: targets(3))
         gateway.answer { target, _ in

@@ -1,0 +1,199 @@
+import Foundation
+import HTTP2
+import JWTKit
+import Logging
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+import TestSupport
+import Testing
+@testable import APNsSender
+
+/// The whole service on a real broker, in front of a provider of the test's own over TLS and HTTP/2.
+@Suite(
+    .timeLimit(.minutes(2)), .enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
+struct SenderOnTheWireTests {
+    private let app = AppID(rawValue: "demo")!
+
+    /// Runs the sender for one app with a key of its own, and another without credentials.
+    private func run(
+        _ provider: FakeProvider, sandbox: FakeProvider? = nil, url: String? = nil,
+        _ body: @Sendable (TestBus, ServiceContext) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data(ES256PrivateKey().pemRepresentation.utf8).write(to: folder.appending(path: "key.p8"))
+        let catalog = """
+            apps:
+              demo:
+                apns: { topic: com.example.app, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 }
+              bare: {}
+            """
+        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        try await TestBus.run(apps: [app, AppID(rawValue: "bare")!]) { bus in
+            let settings = try Settings.load(
+                keys: APNsSenderApp.keys,
+                environment: [
+                    "AMQP_URL": bus.url, "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+                    "APNS_URL": url ?? provider.url, "APNS_SANDBOX_URL": sandbox?.url ?? provider.url,
+                    "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
+                ])
+            let context = ServiceContext(
+                name: "apns-sender", settings: settings,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readiness: Readiness())
+            let assembly = try await APNsSenderApp.build(context)
+            let group = ServiceGroup(services: assembly.services, logger: context.logger)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await group.run() }
+                try await body(bus, context)
+                await group.triggerGracefulShutdown()
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    private func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
+    }
+
+    @Test func `a broadcast of 500 goes out once each, on one provider token, and comes back as 500 outcomes`()
+        async throws
+    {
+        let provider = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        try await run(provider) { bus, _ in
+            let push = Push.sample(targets: targets(500))
+            try await bus.publish(push)
+            let outcomes = try await bus.outcomes(500)
+            #expect(outcomes.allSatisfy { $0.answer.disposition == .accepted })
+            #expect(Set(outcomes.map(\.device)) == Set(push.targets.map(\.device)))
+            let requests = provider.requests
+            #expect(
+                requests.map(\.path).sorted() == push.targets.map { "/3/device/\($0.token.secret)" }.sorted())
+            #expect(Set(requests.map { $0.headers["authorization"] }).count == 1)
+            #expect(Set(requests.map { $0.headers["apns-id"] }).count == 500)
+        }
+        await provider.stop()
+    }
+
+    @Test func `what is secret or never repeats is never indexed`() async throws {
+        let provider = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        try await run(provider) { bus, _ in
+            try await bus.publish(.sample(expiresAt: .now + .seconds(60)))
+            _ = try await bus.outcomes(1)
+            let request = try #require(provider.requests.first)
+            #expect(request.method == "POST")
+            #expect(request.pathNeverIndexed)
+            for name in ["authorization", "apns-id", "apns-collapse-id", "apns-expiration"] {
+                #expect(request.headers.first { $0.name == name }?.neverIndexed == true, "\(name)")
+            }
+            #expect(request.headers["apns-topic"] == "com.example.app")
+            #expect(request.headers["authorization"]?.hasPrefix("bearer ") == true)
+            #expect(String(decoding: request.body, as: UTF8.self) == #"{"aps":{"alert":{"body":"Yo","title":"Hi"}}}"#)
+        }
+        await provider.stop()
+    }
+
+    @Test func `each environment has its own host`() async throws {
+        let production = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        let sandbox = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        try await run(production, sandbox: sandbox) { bus, _ in
+            try await bus.publish(.sample(environment: .development))
+            try await bus.publish(.sample(lane: .bulk))
+            _ = try await bus.outcomes(2)
+            #expect(production.requests.count == 1)
+            #expect(sandbox.requests.count == 1)
+        }
+        await production.stop()
+        await sandbox.stop()
+    }
+
+    @Test func `one target's rejection and another's throttling hold up nobody`() async throws {
+        let since = Timestamp(milliseconds: 1_767_225_000_000)
+        let provider = try await FakeProvider.start { request in
+            switch request.path.last {
+            case "1":
+                let body = #"{"reason":"Unregistered","timestamp":\#(since.milliseconds)}"#
+                return [.respond(status: 410, body: Array(body.utf8))]
+            case "2": return [.respond(status: 429, body: Array(#"{"reason":"TooManyRequests"}"#.utf8))]
+            default: return [.respond(status: 200)]
+            }
+        }
+        try await run(provider) { bus, _ in
+            let push = Push.sample(targets: targets(3))
+            try await bus.publish(push)
+            let outcomes = try await bus.outcomes(2)
+            let byDevice = Dictionary(outcomes.map { ($0.device, $0.answer) }) { first, _ in first }
+            #expect(byDevice[push.targets[0].device]?.disposition == .accepted)
+            #expect(byDevice[push.targets[1].device] == .unregistered(since: since, reason: "Unregistered"))
+            try await eventually("the throttled target waits", within: .seconds(60)) {
+                try await bus.status(RetryLevel.seconds30.queueName).messages == 1
+            }
+        }
+        await provider.stop()
+    }
+
+    @Test func `an app without credentials is skipped`() async throws {
+        let provider = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        try await run(provider) { bus, _ in
+            try await bus.publish(.sample(app: "bare"))
+            #expect(try await bus.outcomes(1).map(\.answer) == [.skipped(reason: "unconfigured")])
+            #expect(provider.requests.isEmpty)
+        }
+        await provider.stop()
+    }
+
+    @Test func `a refused key pauses the lane, keeps its queue, and readiness says so`() async throws {
+        let provider = try await FakeProvider.start { _ in
+            [.respond(status: 403, body: Array(#"{"reason":"InvalidProviderToken"}"#.utf8))]
+        }
+        try await run(provider) { bus, context in
+            let queue = WorkQueue.senderPushes(.apns, .interactive, app).name
+            for environment in ProviderEnvironment.allCases { try await bus.publish(.sample(environment: environment)) }
+            try await eventually("the pause", within: .seconds(60)) {
+                try await bus.status(queue).consumers == 0 && provider.requests.count == 2
+            }
+            for _ in 0..<20 { try await bus.publish(.sample()) }
+            #expect(try await bus.status(queue).messages == 20)
+            #expect(provider.requests.count == 2)
+            #expect(try await bus.status(WorkQueue.rulesOutcomes.name).messages == 0)
+            let states = context.readiness.report.conditions.filter { $0.name.hasPrefix("lane-") }.map(\.state)
+            #expect(states == [.waiting("InvalidProviderToken"), .waiting("InvalidProviderToken")])
+        }
+        await provider.stop()
+    }
+
+    @Test func `a provider that cannot be reached costs time, never a push`() async throws {
+        let provider = try await FakeProvider.start { _ in [.respond(status: 200)] }
+        try await run(provider, url: "https://127.0.0.1:1") { bus, _ in
+            try await bus.publish(.sample())
+            try await eventually("the push waits", within: .seconds(60)) {
+                try await bus.status(RetryLevel.seconds5.queueName).messages == 1
+            }
+            #expect(try await bus.status(WorkQueue.rulesOutcomes.name).messages == 0)
+        }
+        await provider.stop()
+    }
+
+    @Test func `a key that cannot sign refuses the start by its app and file`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data("no key".utf8).write(to: folder.appending(path: "key.p8"))
+        let catalog =
+            "apps: { demo: { apns: { topic: a.b, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } } }"
+        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let settings = try Settings.load(
+            keys: APNsSenderApp.keys,
+            environment: [
+                "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x",
+                "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+            ])
+        let context = ServiceContext(
+            name: "apns-sender", settings: settings,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readiness: Readiness())
+        let error = await #expect(throws: ConfigurationError.self) { try await APNsSenderApp.build(context) }
+        #expect(error?.problems.first?.hasPrefix("app demo: ") == true)
+        #expect(error?.problems.first?.contains("key.p8") == true)
+    }
+}
