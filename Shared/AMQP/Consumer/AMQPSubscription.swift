@@ -40,7 +40,7 @@ package final class AMQPSubscription: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Stops consuming. Returns when the broker sends no more.
+    /// Stops consuming. Returns when the broker sends no more; with a consumer that does not run yet, once it does.
     ///
     /// What was delivered and not taken from ``deliveries`` goes back to the queue; what was taken is still to be
     /// acknowledged or requeued by whoever took it.

@@ -21,11 +21,13 @@ final class ConsumerInbox: Sendable {
     init(wakeup: Wakeup) { self.wakeup = wakeup }
 
     func acknowledge(_ tags: [AMQPDeliveryTag]) {
+        guard !tags.isEmpty else { return }
         contents.withLock { if !$0.isClosed { $0.orders.acknowledged += tags } }
         wakeup.signal()
     }
 
     func requeue(_ tags: [AMQPDeliveryTag]) {
+        guard !tags.isEmpty else { return }
         contents.withLock { if !$0.isClosed { $0.orders.requeued += tags } }
         wakeup.signal()
     }

@@ -28,6 +28,8 @@ struct ConsumerRole: ConnectionRole {
     /// A consume the broker answers by closing the channel was this one's.
     private var subscribing: UInt64?
     private var isDraining = false
+    /// As it was *before* the inbox was last looked into: no settlement given before the end is overlooked.
+    private var ending = Link.Ending.running
 
     init(inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy) {
         self.inbox = inbox
@@ -140,11 +142,11 @@ struct ConsumerRole: ConnectionRole {
         // Whatever becomes of the connection meanwhile: a consumer that is not asked for again is gone.
         defer { for (_, completion) in orders.cancelled { completion() } }
         try cancel(orders.cancelled.map(\.id), &connection)
-        if link.ending > .running, !isDraining {
+        if ending > .running, !isDraining {
             isDraining = true
             try cancel(Array(consumptions.keys), &connection)
         }
-        let isOver = isDraining && tracker.pending == 0 || link.ending.isOver(now)
+        let isOver = isDraining && tracker.pending == 0 || ending.isOver(now)
         for settlement in tracker.settlements(now: now, all: isOver) { try connection.send(settlement) }
         try subscribeDue(&connection, now: now)
     }
@@ -154,13 +156,14 @@ struct ConsumerRole: ConnectionRole {
             forget(id)?.end()
             completion()
         }
-        if link.ending > .running {
+        if ending > .running {
             for id in Array(consumptions.keys) { forget(id)?.end() }
         }
     }
 
     /// Does what needs no connection, and gives back the rest.
     private mutating func takeOrders(now: ContinuousClock.Instant) -> ConsumerInbox.Orders {
+        ending = link.ending
         let orders = inbox.take()
         var stale = 0
         for tag in orders.acknowledged where tag.generation != generation || !tracker.acknowledge(tag.value, now: now) {
@@ -196,7 +199,7 @@ struct ConsumerRole: ConnectionRole {
     private func showSubscriptions() { shelf.show(consumptions.values.map(\.subscription)) }
 
     private mutating func subscribeDue(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
-        guard link.ending == .running else { return }
+        guard ending == .running else { return }
         for (id, consumption) in consumptions {
             guard let nextTry = consumption.nextTry, nextTry <= now else { continue }
             let subscription = consumption.subscription
@@ -228,12 +231,12 @@ struct ConsumerRole: ConnectionRole {
             guard let nextTry = consumption.nextTry else { continue }
             earliest = min(earliest ?? nextTry, nextTry)
         }
-        if case .graceful(let until) = link.ending { earliest = min(earliest ?? until, until) }
+        if case .graceful(let until) = ending { earliest = min(earliest ?? until, until) }
         return earliest
     }
 
     func isFinished(now: ContinuousClock.Instant) -> Bool {
-        switch link.ending {
+        switch ending {
         case .running: false
         case .graceful(let until): consumptions.isEmpty && tracker.pending == 0 || now >= until
         case .now: true

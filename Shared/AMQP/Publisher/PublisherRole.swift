@@ -43,6 +43,8 @@ struct PublisherRole: ConnectionRole {
     var outbox: Outbox
     private var assembler = FrameAssembler()
     private var isBlocked = false
+    /// As it was *before* the inbox was last looked into: what was handed over before the end is not overlooked.
+    private var ending = Link.Ending.running
 
     init(inbox: PublisherInbox, link: Link, logger: Logger, outbox: Outbox) {
         self.inbox = inbox
@@ -91,6 +93,7 @@ struct PublisherRole: ConnectionRole {
     }
 
     mutating func workDisconnected(now: ContinuousClock.Instant) {
+        ending = link.ending
         for job in inbox.take() { outbox.add(job) }
     }
 
@@ -104,14 +107,14 @@ struct PublisherRole: ConnectionRole {
     mutating func blocked(_ isBlocked: Bool) { self.isBlocked = isBlocked }
 
     var deadline: ContinuousClock.Instant? {
-        switch link.ending {
+        switch ending {
         case .running, .now: nil
         case .graceful(let deadline): deadline
         }
     }
 
     func isFinished(now: ContinuousClock.Instant) -> Bool {
-        switch link.ending {
+        switch ending {
         case .running: false
         case .graceful(let deadline): outbox.isEmpty || now >= deadline
         case .now: true

@@ -25,16 +25,18 @@ struct Backoff {
 
     init(_ policy: BackoffPolicy) { self.policy = policy }
 
+    private var ceiling: Duration { min(policy.cap, policy.base * (1 << min(attempts, 20))) }
+
     mutating func next() -> Duration {
         defer { attempts += 1 }
-        let ceiling = min(policy.cap, policy.base * (1 << min(attempts, 20)))
         return ceiling * policy.random()
     }
 
-    /// A wait for what will not heal by itself (a refused login): at least half the cap.
+    /// A wait for what will hardly heal by itself (a refused login): seconds from the first, and never near zero.
     mutating func nextLong() -> Duration {
-        attempts += 1
-        return policy.cap * (0.5 + policy.random() / 2)
+        attempts = max(attempts, 3)
+        defer { attempts += 1 }
+        return ceiling * (0.5 + policy.random() / 2)
     }
 
     mutating func reset() { attempts = 0 }

@@ -73,6 +73,31 @@ struct RecoveryTests {
         }
     }
 
+    /// A message beyond all socket buffers blocks the thread in `send`, where the library waits for ever (#519).
+    @Test func `a thread stuck in sending is set free by its guard, and the message arrives in the end`() async throws {
+        try await RealBroker.withQueue([:]) { queue in
+            try await RealBroker.withProxy { proxy in
+                let logs = CapturingLogger()
+                let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
+                try await RealBroker.withPublisher(configuration, logger: logs.logger) { publisher in
+                    try await eventually { publisher.state == .connected }
+                    proxy.freeze()
+                    let body = [UInt8](repeating: 7, count: 16_000_000)
+                    let publishing = Task {
+                        try await publisher.publish([AMQPMessage(exchange: "", routingKey: queue, body: body)])
+                    }
+                    try await eventually(within: .seconds(15)) {
+                        logs.lines.contains { $0.message.contains("was stuck") }
+                    }
+                    proxy.cut()
+                    proxy.thaw()
+                    let answer = try await publishing.value
+                    #expect(answer == [.confirmed])
+                }
+            }
+        }
+    }
+
     @Test func `a consumer comes back, drops the acks of old deliveries, and gets them again`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
@@ -167,7 +192,7 @@ struct RecoveryTests {
             }
         }
         let refusals = logs.lines.filter { $0.level == .error }
-        #expect(refusals.count == 1)
+        #expect((1...3).contains(refusals.count))
         #expect(logs.lines.allSatisfy { !"\($0)".contains("wrong-secret") })
     }
 
