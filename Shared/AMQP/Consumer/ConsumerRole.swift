@@ -1,10 +1,9 @@
 internal import Logging
-internal import Synchronization
 
 /// The in connection: keeps the subscriptions consuming, hands their deliveries out, and settles what comes back.
 struct ConsumerRole: ConnectionRole {
     /// One subscription as this thread sees it.
-    private struct Consumption {
+    struct Consumption {
         let subscription: AMQPSubscription
         var backoff: Backoff
         /// When to (re)subscribe; nil while the broker has our consumer.
@@ -18,18 +17,18 @@ struct ConsumerRole: ConnectionRole {
     let logger: Logger
     let backoff: BackoffPolicy
 
-    private var consumptions: [UInt64: Consumption] = [:]
-    private var byTag: [String: UInt64] = [:]
+    var consumptions: [UInt64: Consumption] = [:]
+    var byTag: [String: UInt64] = [:]
     /// Those with something in their burst.
     private var bursting: [UInt64] = []
-    private var generation: UInt64 = 0
-    private var tracker = AckTracker()
+    var generation: UInt64 = 0
+    var tracker = AckTracker()
     private var assembler = FrameAssembler()
     /// A consume the broker answers by closing the channel was this one's.
-    private var subscribing: UInt64?
-    private var isDraining = false
+    var subscribing: UInt64?
+    var isDraining = false
     /// As it was *before* the inbox was last looked into: no settlement given before the end is overlooked.
-    private var ending = Link.Ending.running
+    var ending = Link.Ending.running
 
     init(inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy) {
         self.inbox = inbox
@@ -67,7 +66,7 @@ struct ConsumerRole: ConnectionRole {
     }
 
     /// Puts a subscription off for a while.
-    private mutating func hold(_ id: UInt64, _ error: AMQPError, now: ContinuousClock.Instant) {
+    mutating func hold(_ id: UInt64, _ error: AMQPError, now: ContinuousClock.Instant) {
         guard var consumption = consumptions[id] else { return }
         let pause = consumption.backoff.next()
         consumption.nextTry = now + pause
@@ -124,7 +123,7 @@ struct ConsumerRole: ConnectionRole {
             now: now)
     }
 
-    private mutating func handOut() {
+    mutating func handOut() {
         for id in bursting {
             guard let burst = consumptions[id]?.burst, !burst.isEmpty else { continue }
             consumptions[id]?.burst = []
@@ -132,95 +131,6 @@ struct ConsumerRole: ConnectionRole {
             consumptions[id]?.subscription.buffer.add(burst)
         }
         bursting.removeAll(keepingCapacity: true)
-    }
-
-    // MARK: - Orders
-
-    mutating func work(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
-        handOut()
-        let orders = takeOrders(now: now)
-        // Whatever becomes of the connection meanwhile: a consumer that is not asked for again is gone.
-        defer { for (_, completion) in orders.cancelled { completion() } }
-        try cancel(orders.cancelled.map(\.id), &connection)
-        if ending > .running, !isDraining {
-            isDraining = true
-            try cancel(Array(consumptions.keys), &connection)
-        }
-        let isOver = isDraining && tracker.pending == 0 || ending.isOver(now)
-        for settlement in tracker.settlements(now: now, all: isOver) { try connection.send(settlement) }
-        try subscribeDue(&connection, now: now)
-    }
-
-    mutating func workDisconnected(now: ContinuousClock.Instant) {
-        for (id, completion) in takeOrders(now: now).cancelled {
-            forget(id)?.end()
-            completion()
-        }
-        if ending > .running {
-            for id in Array(consumptions.keys) { forget(id)?.end() }
-        }
-    }
-
-    /// Does what needs no connection, and gives back the rest.
-    private mutating func takeOrders(now: ContinuousClock.Instant) -> ConsumerInbox.Orders {
-        ending = link.ending
-        let orders = inbox.take()
-        var stale = 0
-        for tag in orders.acknowledged where tag.generation != generation || !tracker.acknowledge(tag.value, now: now) {
-            stale += 1
-        }
-        for tag in orders.requeued where tag.generation != generation || !tracker.requeue(tag.value) { stale += 1 }
-        if stale > 0 { shelf.staleSettlements.add(stale, ordering: .relaxed) }
-        for subscription in orders.subscribed {
-            consumptions[subscription.id] = Consumption(
-                subscription: subscription, backoff: Backoff(backoff), nextTry: now)
-        }
-        if !orders.subscribed.isEmpty { showSubscriptions() }
-        return orders
-    }
-
-    private mutating func cancel(_ ids: [UInt64], _ connection: inout Connection) throws(AMQPError) {
-        let subscriptions = ids.compactMap { forget($0) }
-        // The streams end first: nobody is to wait for the broker's answer.
-        for subscription in subscriptions {
-            for delivery in subscription.end() { _ = tracker.requeue(delivery.tag.value) }
-        }
-        for subscription in subscriptions where byTag.removeValue(forKey: subscription.consumerTag) != nil {
-            try connection.cancel(consumerTag: subscription.consumerTag)
-        }
-    }
-
-    private mutating func forget(_ id: UInt64) -> AMQPSubscription? {
-        guard let consumption = consumptions.removeValue(forKey: id) else { return nil }
-        showSubscriptions()
-        return consumption.subscription
-    }
-
-    private func showSubscriptions() { shelf.show(consumptions.values.map(\.subscription)) }
-
-    private mutating func subscribeDue(_ connection: inout Connection, now: ContinuousClock.Instant) throws(AMQPError) {
-        guard ending == .running else { return }
-        for (id, consumption) in consumptions {
-            guard let nextTry = consumption.nextTry, nextTry <= now else { continue }
-            let subscription = consumption.subscription
-            // Asked first: a missing queue would close the channel, and with it everyone else's consumers.
-            guard try connection.queueStatus(subscription.queue) != nil else {
-                hold(
-                    id,
-                    AMQPError(
-                        .channelClosed(replyCode: 404), operation: "consume \(subscription.queue)",
-                        detail: "there is no such queue"),
-                    now: now)
-                continue
-            }
-            byTag[subscription.consumerTag] = id
-            subscribing = id
-            try connection.consume(
-                subscription.queue, consumerTag: subscription.consumerTag, prefetch: subscription.prefetch)
-            subscribing = nil
-            consumptions[id]?.nextTry = nil
-            subscription.state = .active
-        }
     }
 
     // MARK: - When

@@ -64,8 +64,6 @@ struct Outbox {
     }
 
     var isEmpty: Bool { pending.isEmpty && window.count == 0 }
-    var unconfirmed: Int { window.count }
-    var unconfirmedBytes: Int { window.bytes }
 
     mutating func add(_ job: PublishJob) {
         for (index, message) in job.messages.enumerated() where !job.isSettled(index) {

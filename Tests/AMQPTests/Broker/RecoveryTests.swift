@@ -49,55 +49,6 @@ struct RecoveryTests {
         }
     }
 
-    /// Frozen while publishing, librabbitmq 0.11 would wait for ever (#780).
-    @Test func `a broker that falls silent is given up after two heartbeats, and publishing goes on elsewhere`()
-        async throws
-    {
-        try await RealBroker.withQueue { queue in
-            try await RealBroker.withProxy { proxy in
-                let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
-                try await RealBroker.withPublisher(configuration) { publisher in
-                    let answer = try await publisher.publish([.to(queue, "first")])
-                    #expect(answer == [.confirmed])
-                    proxy.freeze()
-                    let publishing = Task { try await publisher.publish((0..<2000).map { .to(queue, "\($0)") }) }
-                    try await eventually(within: .seconds(15)) {
-                        guard case .connecting = publisher.state else { return false }
-                        return true
-                    }
-                    proxy.cut()
-                    proxy.thaw()
-                    #expect(try await publishing.value == Array(repeating: .confirmed, count: 2000))
-                }
-            }
-        }
-    }
-
-    /// A message beyond all socket buffers blocks the thread in `send`, where the library waits for ever (#519).
-    @Test func `a thread stuck in sending is set free by its guard, and the message arrives in the end`() async throws {
-        try await RealBroker.withQueue([:]) { queue in
-            try await RealBroker.withProxy { proxy in
-                let logs = CapturingLogger()
-                let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
-                try await RealBroker.withPublisher(configuration, logger: logs.logger) { publisher in
-                    try await eventually { publisher.state == .connected }
-                    proxy.freeze()
-                    let body = [UInt8](repeating: 7, count: 16_000_000)
-                    let publishing = Task {
-                        try await publisher.publish([AMQPMessage(exchange: "", routingKey: queue, body: body)])
-                    }
-                    try await eventually(within: .seconds(15)) {
-                        logs.lines.contains { $0.message.contains("was stuck") }
-                    }
-                    proxy.cut()
-                    proxy.thaw()
-                    let answer = try await publishing.value
-                    #expect(answer == [.confirmed])
-                }
-            }
-        }
-    }
-
     @Test func `a consumer comes back, drops the acks of old deliveries, and gets them again`() async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
@@ -154,23 +105,6 @@ struct RecoveryTests {
         }
     }
 
-    @Test func `an idle connection notices that its broker is gone`() async throws {
-        try await RealBroker.withProxy { proxy in
-            let configuration = try RealBroker.configuration(through: proxy, heartbeat: .seconds(1))
-            try await RealBroker.withConsumer(configuration) { consumer in
-                try await eventually { consumer.state == .connected }
-                proxy.freeze()
-                try await eventually(within: .seconds(10)) {
-                    guard case .connecting(_, let error?) = consumer.state else { return false }
-                    return error.code == .connectionLost
-                }
-                proxy.cut()
-                proxy.thaw()
-                try await eventually { consumer.state == .connected }
-            }
-        }
-    }
-
     @Test func `another host is tried when the first is away`() async throws {
         let port = URLComponents(string: try RealBroker.url())?.port ?? 5672
         let url = try RealBroker.url().replacingOccurrences(of: ":\(port)", with: ":1,127.0.0.1:\(port)")
@@ -194,28 +128,6 @@ struct RecoveryTests {
         let refusals = logs.lines.filter { $0.level == .error }
         #expect((1...3).contains(refusals.count))
         #expect(logs.lines.allSatisfy { !"\($0)".contains("wrong-secret") })
-    }
-
-    @Test func `an alarm at the broker holds publishing, shows in the state, and passes`() async throws {
-        try await RealBroker.withQueue { queue in
-            try await RealBroker.withProxy { proxy in
-                try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
-                    let answer = try await publisher.publish([.to(queue, "first")])
-                    #expect(answer == [.confirmed])
-                    // connection.blocked("low on memory"): class 10, method 60, on channel 0.
-                    let reason = Array("low on memory".utf8)
-                    let blocked = [0, 10, 0, 60, UInt8(reason.count)] + reason
-                    proxy.inject([1, 0, 0, 0, 0, 0, UInt8(blocked.count)] + blocked + [0xCE])
-                    try await eventually { publisher.state == .blocked(reason: "low on memory") }
-                    let publishing = Task { try await publisher.publish([.to(queue, "second")]) }
-                    try await eventually { publisher.state == .blocked(reason: "low on memory") }
-                    #expect(try await RealBroker.status(queue)?.messages == 1)
-                    proxy.inject([1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 61, 0xCE])  // connection.unblocked
-                    #expect(try await publishing.value == [.confirmed])
-                    #expect(publisher.state == .connected)
-                }
-            }
-        }
     }
 
     @Test func `a closed connection is made anew under its own name`() async throws {
