@@ -51,11 +51,11 @@ import Testing
             for name in environment.keys where name.hasSuffix("_HOST") { environment[name] = "127.0.0.1" }
             environment["HELIOGRAPH_ADMIN_PORT"] = "\(port)"
             let process = try ChildProcess(product: container.product, environment: environment)
-            try? await eventually("\(container)") {
-                HealthProbe.get(host: "127.0.0.1", port: port, path: "/health/live")
+            try? await eventually("\(container)", within: .seconds(30)) {
+                await HealthProbe.get(host: "127.0.0.1", port: port, path: "/health/live")
                     == .answered(200, #"{"live":true}"#)
             }
-            if case .answered(let status, let body) = HealthProbe.get(
+            if case .answered(let status, let body) = await HealthProbe.get(
                 host: "127.0.0.1", port: port, path: "/health/ready")
             {
                 let isAlone = container.product == "provider-simulator"

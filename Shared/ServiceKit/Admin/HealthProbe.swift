@@ -3,7 +3,7 @@ import Foundation
 /// The `healthcheck` subcommand: asks the process that runs with the same settings whether it is ready. Images have no
 /// shell and no curl, so the binary asks itself.
 ///
-/// Blocks its thread for at most a few seconds.
+/// Takes at most a few seconds, on a thread that may block.
 enum HealthProbe {
     enum Answer: Hashable, Sendable {
         /// The status code and the body.
@@ -14,7 +14,13 @@ enum HealthProbe {
     private static let patience = timeval(tv_sec: 3, tv_usec: 0)
 
     /// `GET path` on the admin port.
-    static func get(host: String, port: Int, path: String) -> Answer {
+    static func get(host: String, port: Int, path: String) async -> Answer {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(returning: ask(host: host, port: port, path: path)) }
+        }
+    }
+
+    private static func ask(host: String, port: Int, path: String) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?

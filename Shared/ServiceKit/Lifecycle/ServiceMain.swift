@@ -43,11 +43,18 @@ package enum ServiceMain {
             complain(name, ["unknown arguments “\(arguments)”; --help lists what there is"])
             code = .usage
         case .healthcheck(let path):
-            code = healthcheck(name, keys, environment, path: path)
+            code = await healthcheck(name, keys, environment, path: path)
         case .serve:
             code = await serve(name, keys, environment, build)
         }
-        exit(code.rawValue)
+        end(code)
+    }
+
+    /// Ends the process without running what libraries registered for its exit: OpenSSL's clean-up would free what a
+    /// thread that is just closing its last connection still uses. Nothing of ours waits for an exit handler.
+    private static func end(_ code: ExitCode) -> Never {
+        fflush(nil)
+        _exit(code.rawValue)
     }
 
     private static func serve(
@@ -68,10 +75,10 @@ package enum ServiceMain {
 
     private static func healthcheck(
         _ name: String, _ keys: [ConfigurationKey], _ environment: [String: String], path: String
-    ) -> ExitCode {
+    ) async -> ExitCode {
         do {
             let settings = try Settings.load(keys: keys, environment: environment)
-            let answer = HealthProbe.get(
+            let answer = await HealthProbe.get(
                 host: try settings.string(.adminHost), port: try settings.integer(.adminPort), path: path)
             switch answer {
             case .answered(let status, let body):

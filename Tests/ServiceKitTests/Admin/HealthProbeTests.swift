@@ -13,10 +13,11 @@ import Testing
         #expect(HealthProbe.parse(text) == .unreachable("there was no answer in time"))
     }
 
-    @Test func `nobody listening is told apart`() {
+    @Test func `nobody listening is told apart`() async {
         // Port 1 is privileged and unused.
         #expect(
-            HealthProbe.get(host: "127.0.0.1", port: 1, path: "/") == .unreachable("nothing listens on 127.0.0.1:1"))
+            await HealthProbe.get(host: "127.0.0.1", port: 1, path: "/")
+                == .unreachable("nothing listens on 127.0.0.1:1"))
     }
 
     @Test func `a server on every address is asked on the loopback one`() {

@@ -13,15 +13,17 @@ import Testing
             let test = try TestContext(.amqp, ["AMQP_URL": url])
             let bus = try test.context.bus(queues: [.feedbackOutcomes], publishingTo: [.devices])
             try await test.running(bus.services) {
-                try await eventually("the connections") {
+                try await eventually("the connections", within: .seconds(30)) {
                     test.state("broker-in") == .holds && test.state("broker-out") == .holds
                 }
-                try await eventually("the missing topology") { test.reason("topology")?.contains("missing") == true }
+                try await eventually("the missing topology", within: .seconds(30)) {
+                    test.reason("topology")?.contains("missing") == true
+                }
                 #expect(test.reason("topology")?.contains("pushctl topology apply") == true)
                 try await AMQPAdministrator.with(test.context.amqp(), logger: test.context.logger) {
                     try await Topology(apps: []).apply(using: $0)
                 }
-                try await eventually("readiness") { test.readiness.report.isReady }
+                try await eventually("readiness", within: .seconds(30)) { test.readiness.report.isReady }
             }
         }
     }
@@ -31,7 +33,9 @@ import Testing
         let bus = try test.context.bus(queues: [.rulesEvents])
         try await test.running(bus.services) {
             for condition in ["broker-in", "broker-out", "topology"] {
-                try await eventually(condition) { test.reason(condition)?.contains("127.0.0.1") == true }
+                try await eventually(condition, within: .seconds(30)) {
+                    test.reason(condition)?.contains("127.0.0.1") == true
+                }
                 #expect(test.reason(condition)?.contains("hunter2") == false)
             }
         }

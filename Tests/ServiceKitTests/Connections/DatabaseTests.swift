@@ -13,8 +13,8 @@ import Testing
             let database = try test.context.database(schema: "sample", migration: 2)
             let folder = try TemporaryFolder()
             try await test.running(database.services) {
-                try await eventually("the database") { test.state("database") == .holds }
-                try await eventually("the schema's absence") {
+                try await eventually("the database", within: .seconds(30)) { test.state("database") == .holds }
+                try await eventually("the schema's absence", within: .seconds(30)) {
                     test.reason("schema")
                         == "schema sample is at migration 0, 2 is needed; run `pushctl migrate`"
                 }
@@ -23,7 +23,7 @@ import Testing
                 try await PostgresMigrator.migrate(
                     schema: "sample", directory: folder.path, configuration: configuration,
                     logger: test.context.logger)
-                try await eventually("readiness") { test.readiness.report.isReady }
+                try await eventually("readiness", within: .seconds(30)) { test.readiness.report.isReady }
             }
         }
     }
@@ -32,8 +32,10 @@ import Testing
         let test = try TestContext(.postgres, ["DATABASE_URL": "postgresql://sample:hunter2@127.0.0.1:1/x"])
         let database = try test.context.database(schema: "sample", migration: 1)
         try await test.running(database.services) {
-            try await eventually("the database") { test.reason("database") != nil }
-            try await eventually("the schema") { test.reason("schema")?.contains("not looked at") == false }
+            try await eventually("the database", within: .seconds(30)) { test.reason("database") != nil }
+            try await eventually("the schema", within: .seconds(30)) {
+                test.reason("schema")?.contains("not looked at") == false
+            }
             #expect(test.reason("schema")?.contains("hunter2") == false)
         }
     }

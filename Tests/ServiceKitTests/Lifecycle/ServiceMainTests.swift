@@ -15,13 +15,15 @@ import Testing
         return process
     }
 
-    private func probe(_ process: SampleProcess, _ path: String) -> HealthProbe.Answer {
-        HealthProbe.get(host: "127.0.0.1", port: process.adminPort, path: path)
+    private func probe(_ process: SampleProcess, _ path: String) async -> HealthProbe.Answer {
+        await HealthProbe.get(host: "127.0.0.1", port: process.adminPort, path: path)
     }
 
     @Test func `it serves until SIGTERM and ends with 0`() async throws {
         let process = try await started()
-        #expect(probe(process, "/health/ready") == .answered(200, #"{"conditions":[],"draining":false,"ready":true}"#))
+        #expect(
+            await probe(process, "/health/ready") == .answered(200, #"{"conditions":[],"draining":false,"ready":true}"#)
+        )
         process.signal(SIGTERM)
         #expect(await process.exit() == 0)
         #expect(process.errors.contains("Draining"))
@@ -78,13 +80,13 @@ import Testing
         async throws
     {
         let process = try await started(["SAMPLE_BEHAVIOUR": "wait-for-broker"])
-        guard case .answered(503, let body) = probe(process, "/health/ready") else {
-            Issue.record("\(probe(process, "/health/ready"))")
+        guard case .answered(503, let body) = await probe(process, "/health/ready") else {
+            Issue.record("\(await probe(process, "/health/ready"))")
             return
         }
         #expect(body.contains("connection refused"))
         #expect(!body.contains("hunter2"))
-        #expect(probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
+        #expect(await probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
         process.signal(SIGTERM)
         #expect(await process.exit() == 0)
     }
@@ -93,12 +95,12 @@ import Testing
         let process = try await started(["SAMPLE_BEHAVIOUR": "drain-slowly"])
         process.signal(SIGTERM)
         try await eventually("draining") { process.errors.contains("Worker told to stop") }
-        guard case .answered(503, let body) = probe(process, "/health/ready") else {
-            Issue.record("\(probe(process, "/health/ready"))")
+        guard case .answered(503, let body) = await probe(process, "/health/ready") else {
+            Issue.record("\(await probe(process, "/health/ready"))")
             return
         }
         #expect(body.contains(#""draining":true"#))
-        #expect(probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
+        #expect(await probe(process, "/health/live") == .answered(200, #"{"live":true}"#))
         process.signal(SIGTERM)
         #expect(await process.exit() == 128 + SIGTERM)
     }
