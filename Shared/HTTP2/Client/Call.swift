@@ -80,6 +80,7 @@ final class Call: @unchecked Sendable {
         if name.first == UInt8(ascii: ":") {
             status = value.reduce(0) { $0 * 10 + Int($1 & 0xF) }
             headers.removeAll()
+            headers.reserveCapacity(4)
         } else {
             headers.append(
                 HTTP2Header(

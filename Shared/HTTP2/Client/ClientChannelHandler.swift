@@ -105,7 +105,7 @@ final class ClientChannelHandler: ChannelInboundHandler {
         let window = configuration.receiveWindow
         do {
             let session = try Session(role: .client, events: self)
-            try session.submitSettings([.pushDisabled, .initialWindowSize(UInt32(window))])
+            try session.submitSettings([.pushDisabled, .initialWindowSize(UInt32(clamping: window))])
             try session.widenConnectionWindow(to: Int32(clamping: window))
             if let firstStream = core.firstStream { session.nextStream = firstStream }
             self.session = session

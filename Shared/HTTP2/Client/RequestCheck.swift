@@ -32,10 +32,10 @@ extension HTTP2Request {
     private static func isFieldValue(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
-            // Without an early exit the compiler checks many bytes at once.
-            var isBad = false
-            for byte in bytes { isBad = isBad || (byte < 0x20 && byte != 0x09) || byte == 0x7F }
-            return !isBad
+            // Without branches the compiler checks many bytes at once.
+            var bad: UInt8 = 0
+            for byte in bytes { bad |= (byte < 0x20 && byte != 0x09) || byte == 0x7F ? 1 : 0 }
+            return bad == 0
         }
     }
 }

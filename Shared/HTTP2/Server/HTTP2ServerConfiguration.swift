@@ -52,10 +52,13 @@ package struct HTTP2ServerSettings: Hashable, Sendable {
 
     var entries: [SessionSetting] {
         var entries: [SessionSetting] = [
-            .initialWindowSize(UInt32(initialWindowSize)), .headerTableSize(UInt32(headerTableSize)),
+            .initialWindowSize(UInt32(clamping: initialWindowSize)),
+            .headerTableSize(UInt32(clamping: headerTableSize)),
         ]
-        if let maximumConcurrentStreams { entries.append(.maximumConcurrentStreams(UInt32(maximumConcurrentStreams))) }
-        if let maximumHeaderListSize { entries.append(.maximumHeaderListSize(UInt32(maximumHeaderListSize))) }
+        if let maximumConcurrentStreams {
+            entries.append(.maximumConcurrentStreams(UInt32(clamping: maximumConcurrentStreams)))
+        }
+        if let maximumHeaderListSize { entries.append(.maximumHeaderListSize(UInt32(clamping: maximumHeaderListSize))) }
         return entries
     }
 }

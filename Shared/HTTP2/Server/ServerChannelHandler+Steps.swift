@@ -41,7 +41,7 @@ extension ServerChannelHandler {
         case .goAway(let goAway):
             try submit(goAway, stream: stream)
         case .changeMaximumConcurrentStreams(let count):
-            try session?.submitSettings([.maximumConcurrentStreams(UInt32(count))])
+            try session?.submitSettings([.maximumConcurrentStreams(UInt32(clamping: count))])
         case .ping:
             try session?.submitPing()
         case .stall:
