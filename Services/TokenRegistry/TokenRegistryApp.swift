@@ -36,6 +36,8 @@ import ServiceKit
         OperatorRoutes(store: store, key: try context.settings.optionalString(.registryOperatorKey)).add(to: router)
         let server = Application(
             router: router,
+            // A client that says nothing for this long gives its socket back.
+            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
             configuration: .init(
                 address: .hostname(
                     try context.settings.string(.registryHost), port: try context.settings.integer(.registryPort)),

@@ -26,7 +26,11 @@ extension PostgresConfiguration {
                     try await group.waitForAll()
                 }
                 try await terminateOthers(pool)
-                for n in 0..<8 { #expect(try await pool.query("SELECT \(n)").single(Int.self) == n) }
+                // A server process leaves the list a moment before its socket closes.
+                try await eventually("eight statements in a row") {
+                    for n in 0..<8 where (try? await pool.query("SELECT \(n)").single(Int.self)) != n { return false }
+                    return true
+                }
             }
         }
     }

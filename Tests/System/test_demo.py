@@ -43,10 +43,13 @@ def test_the_demo_reaches_the_phones_byte_for_byte(stack):
     bodies = {request["headers"]["apns-topic"]: request["body"] for request in stack.demo["apns"]}
     assert bodies == {"com.familyportal.app": CHAT, "com.example.hideandseek": RADAR}
     assert len(stack.demo["apns"]) == 2
+    (chat,) = (request for request in stack.demo["apns"] if request["headers"]["apns-topic"] == "com.familyportal.app")
+    day = int(chat["headers"]["apns-expiration"]) - chat["receivedAt"] / 1000
+    assert 86_400 - 120 < day <= 86_400, "a chat message is worth a day"
     for request in stack.demo["apns"]:
         assert request["status"] == 200
         assert request["headers"]["apns-push-type"] == "alert"
-        assert request["headers"].get("apns-priority", "10") == "10"
+        assert request["headers"]["apns-priority"] == "10"
         assert request["path"] == f"/3/device/{request['token']}"
         assert request["headers"]["apns-id"] == request["headers"]["apns-id"].lower()
         assert len(request["headers"]["apns-collapse-id"]) == 36

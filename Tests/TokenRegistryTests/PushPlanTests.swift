@@ -1,4 +1,5 @@
 import Foundation
+import Messaging
 import PushProtocol
 import Testing
 
@@ -64,6 +65,17 @@ import Testing
         #expect(plan.pushes.map(\.targets.count) == [500, 1])
         #expect(Set(plan.pushes.map(\.trace.id)).count == 2)
         #expect(plan == Self.plan(Self.notification(to: ["a"]), registrations))
+    }
+
+    @Test func `long tokens make more pushes, each of a size that the next stage takes`() throws {
+        let registrations = (0..<200).map { Self.registration("a", String(format: "%04096d", $0), .fcm) }
+        let plan = Self.plan(Self.notification(to: ["a"]), registrations)
+        #expect(plan.pushes.flatMap(\.targets).count == 200)
+        for message in try plan.outbound() { #expect(message.body.count <= WireCoding.maximumBodySize) }
+    }
+
+    @Test func `an Android phone has one environment, whatever its build says`() {
+        #expect(Self.registration("a", "t", .fcm, .development).device == Self.registration("a", "t", .fcm).device)
     }
 
     @Test func `an expired notification ends as expired for each recipient`() {

@@ -59,7 +59,7 @@ import Testing
             try await store.register([claim])
             let at = try #require(try await store.history(of: Fixture.user("a")).first).registration.registeredAt
             func invalidation(_ since: Timestamp) -> Invalidation {
-                Invalidation(device: claim.device, notRegisteredSince: since, reason: "Unregistered")
+                Invalidation(app: Fixture.app, device: claim.device, notRegisteredSince: since, reason: "Unregistered")
             }
             let before = Timestamp(milliseconds: at.milliseconds - 1)
             #expect(try await store.deactivate([invalidation(before)]).isEmpty)
@@ -74,13 +74,39 @@ import Testing
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01", environment: .development)
             try await store.register([claim])
-            #expect(try await store.correct(device: claim.device, to: .production))
-            #expect(try await store.correct(device: claim.device, to: .production) == false)
+            #expect(try await store.correct(device: claim.device, of: Fixture.app, to: .production))
+            #expect(try await store.correct(device: claim.device, of: Fixture.app, to: .production) == false)
             let devices = try await store.devices(of: [Fixture.user("a")])[Fixture.user("a"), default: []]
             #expect(devices.map(\.environment) == [.production])
             #expect(devices.map(\.device) == [Fixture.claim("a", "01").device])
             let states = try await store.history(of: Fixture.user("a")).map(\.state)
             #expect(Set(states) == [.active, .replaced])
+        }
+    }
+
+    @Test func `a command for one app touches no other's registration`() async throws {
+        let other = try #require(AppID(rawValue: "hide-and-seek"))
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01", environment: .development)
+            try await store.register([claim])
+            let invalidation = Invalidation(
+                app: other, device: claim.device, notRegisteredSince: .now + .seconds(60), reason: "Unregistered")
+            #expect(try await store.deactivate([invalidation]).isEmpty)
+            #expect(try await store.correct(device: claim.device, of: other, to: .production) == false)
+            #expect(try await store.tokens(of: "a") == ["01"])
+        }
+    }
+
+    @Test func `beyond the cap, the device that was registered longest ago is evicted`() async throws {
+        try await Fixture.withStore { store, _ in
+            for number in 0...RegistrationStore.maximumPerUser {
+                try await store.register([Fixture.claim("a", String(format: "%04x", number))])
+            }
+            try await store.register([Fixture.claim("b", "ff")])
+            let tokens = try await store.tokens(of: "a")
+            #expect(tokens.count == RegistrationStore.maximumPerUser)
+            #expect(!tokens.contains("0000"))
+            #expect(try await store.tokens(of: "b") == ["ff"])
         }
     }
 
@@ -125,7 +151,7 @@ import Testing
     }
 
     @Test func `batches of the same tokens in opposite orders do not deadlock`() async throws {
-        let claims = (0..<100).map { Fixture.claim("a", String(format: "%04x", $0)) }
+        let claims = (0..<RegistrationStore.maximumPerUser).map { Fixture.claim("a", String(format: "%04x", $0)) }
         try await Fixture.withStore { store, _ in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<20 {
@@ -148,7 +174,8 @@ import Testing
                     group.addTask { try await store.register([claim]) }
                     group.addTask {
                         _ = try await store.deactivate([
-                            Invalidation(device: claim.device, notRegisteredSince: at, reason: "Unregistered")
+                            Invalidation(
+                                app: Fixture.app, device: claim.device, notRegisteredSince: at, reason: "Unregistered")
                         ])
                     }
                     try await group.waitForAll()

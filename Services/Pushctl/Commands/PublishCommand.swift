@@ -2,6 +2,7 @@ import AMQP
 import ArgumentParser
 import Foundation
 import PushProtocol
+import ServiceKit
 
 /// `pushctl publish`: an event as an upstream service would publish it.
 struct PublishCommand: AsyncParsableCommand {
@@ -11,7 +12,12 @@ struct PublishCommand: AsyncParsableCommand {
     @Option(help: "The app that speaks.") var app: String
     @Argument(help: "A file with a structured CloudEvent, or - for standard input.") var file: String
 
+    @OptionGroup var apps: AppsOption
+
     func run() async throws {
+        guard let id = AppID(rawValue: app), try apps.load()[id] != nil else {
+            throw Refusal("no app “\(app)” is in the apps file")
+        }
         let body = try read()
         let event: DomainEvent
         do {

@@ -27,7 +27,8 @@ struct TopologyCommand: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Says what is missing on the broker or differs; exit code 1 if anything does.")
+            abstract: "Says which exchanges and queues are missing on the broker; exit code 1 if any is. "
+                + "Arguments and bindings cannot be asked for over AMQP: `apply` refuses what differs.")
         @OptionGroup var apps: AppsOption
 
         func run() async throws {

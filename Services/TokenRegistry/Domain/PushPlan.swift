@@ -50,15 +50,41 @@ private struct Destination: Hashable, Comparable {
 
 extension Notification {
     fileprivate func pushes(to destination: Destination, _ targets: [Push.Target]) -> [Push] {
-        stride(from: 0, to: targets.count, by: Push.maximumTargets).enumerated().map { index, start in
+        chunks(of: targets).enumerated().map { index, targets in
             let word = "push.\(destination.provider.rawValue).\(destination.environment.rawValue)"
             return Push(
                 trace: trace.next(id: DerivedID.caused(by: trace.id, word, index: index)), app: app,
                 provider: destination.provider, environment: destination.environment, lane: lane, content: content,
-                expiresAt: expiresAt,
-                targets: Array(targets[start..<min(start + Push.maximumTargets, targets.count)]))
+                expiresAt: expiresAt, targets: targets)
         }
     }
+
+    /// Splits by count, and by the bytes that a push may have on the bus.
+    private func chunks(of targets: [Push.Target]) -> [[Push.Target]] {
+        // What cannot be encoded here fails where the push is; its size then does not matter.
+        let content = (try? WireCoding.encode(content).count) ?? 0
+        let room = WireCoding.maximumBodySize - content - PushSize.envelope
+        var chunks: [[Push.Target]] = []
+        var size = room
+        for target in targets {
+            let bytes = PushSize.target + target.token.secret.utf8.count
+            if size + bytes > room || chunks[chunks.count - 1].count == Push.maximumTargets {
+                chunks.append([])
+                size = 0
+            }
+            chunks[chunks.count - 1].append(target)
+            size += bytes
+        }
+        return chunks
+    }
+}
+
+/// Generous bounds for the parts of a push's JSON, in bytes.
+private enum PushSize {
+    /// Everything but content and targets: ids, app, names.
+    static let envelope = 4096
+    /// A target without its token: two UUIDs, a time, a badge, and the names of the members.
+    static let target = 256
 }
 
 extension Push.Target {

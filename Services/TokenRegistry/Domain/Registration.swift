@@ -39,7 +39,8 @@ struct Claim: Hashable, Sendable {
         self.app = app
         self.user = user
         self.provider = provider
-        self.environment = environment
+        // FCM has one world, whatever a debug build says of itself.
+        self.environment = provider == .fcm ? .production : environment
         self.token = token
     }
 
@@ -55,6 +56,8 @@ enum RegistrationState: String, Sendable, CaseIterable {
     case signedOut = "signed-out"
     case invalidated
     case replaced
+    /// The user has registered more devices since than anyone owns.
+    case evicted
 }
 
 /// One user of one app: what a send looks devices up by.

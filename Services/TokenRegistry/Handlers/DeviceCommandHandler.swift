@@ -51,7 +51,7 @@ struct DeviceCommandHandler: StageHandler {
         case .correct:
             for command in run {
                 guard case .correct(let device, let environment) = command.command else { continue }
-                _ = try await store.correct(device: device, to: environment)
+                _ = try await store.correct(device: device, of: command.app, to: environment)
             }
         }
     }
@@ -96,7 +96,7 @@ extension DeviceCommand {
 
     fileprivate var invalidation: Invalidation? {
         guard case .deactivate(let device, let since, let reason) = command else { return nil }
-        return Invalidation(device: device, notRegisteredSince: since, reason: reason)
+        return Invalidation(app: app, device: device, notRegisteredSince: since, reason: reason)
     }
 }
 

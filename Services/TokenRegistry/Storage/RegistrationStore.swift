@@ -4,6 +4,10 @@ import FoundationEssentials
 
 /// The registry's table. Every operation is one statement for a whole batch, and each is atomic on its own.
 struct RegistrationStore: Sendable {
+    /// The most active registrations a user of an app has; beyond it the longest not registered again is evicted, so that
+    /// nobody's devices can make a notification too large for everybody else's.
+    static let maximumPerUser = 100
+
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
@@ -12,27 +16,50 @@ struct RegistrationStore: Sendable {
     ///
     /// Two claims of one token in a batch: the later one wins. The rows are written in the order of their keys, so that
     /// two batches cannot deadlock.
-    func register(_ claims: [Claim]) async throws(PostgresError) {
+    func register(_ claims: [Claim]) async throws {
         let latest = Dictionary(claims.map { ($0.device, $0) }) { _, later in later }
         let rows = latest.values.sorted { $0.device.uuidString < $1.device.uuidString }
         guard !rows.isEmpty else { return }
-        try await database.execute(
-            """
-            INSERT INTO registry.registration AS r
-                (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
-            SELECT device_id, app, user_id, provider, environment, token, clock_timestamp(), clock_timestamp()
-            FROM unnest(
-                \(rows.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
-                \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
-                \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[]
-            ) AS c (device_id, app, user_id, provider, environment, token)
-            ON CONFLICT (device_id) DO UPDATE SET
-                user_id = excluded.user_id,
-                registered_at = greatest(r.registered_at, excluded.registered_at),
-                state = 'active', state_reason = NULL,
-                state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
-                    THEN r.state_changed_at ELSE excluded.state_changed_at END
-            """)
+        try await database.transaction { transaction in
+            try await transaction.execute(Self.upsert(rows))
+            try await transaction.execute(Self.eviction(of: rows))
+        }
+    }
+
+    private static func upsert(_ rows: [Claim]) -> SQL {
+        """
+        INSERT INTO registry.registration AS r
+            (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
+        SELECT device_id, app, user_id, provider, environment, token, clock_timestamp(), clock_timestamp()
+        FROM unnest(
+            \(rows.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
+            \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
+            \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[]
+        ) AS c (device_id, app, user_id, provider, environment, token)
+        ON CONFLICT (device_id) DO UPDATE SET
+            user_id = excluded.user_id,
+            registered_at = greatest(r.registered_at, excluded.registered_at),
+            state = 'active', state_reason = NULL,
+            state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
+                THEN r.state_changed_at ELSE excluded.state_changed_at END
+        """
+    }
+
+    private static func eviction(of rows: [Claim]) -> SQL {
+        """
+        UPDATE registry.registration r
+        SET state = 'evicted', state_reason = 'too many devices', state_changed_at = clock_timestamp()
+        FROM (
+            SELECT device_id, row_number() OVER (PARTITION BY app, user_id ORDER BY registered_at DESC, device_id) AS n
+            FROM registry.registration a
+            JOIN (
+                SELECT DISTINCT * FROM unnest(
+                    \(rows.map(\.app.rawValue))::text[], \(rows.map(\.user.rawValue))::text[]) AS u (app, user_id)
+            ) AS u USING (app, user_id)
+            WHERE a.state = 'active'
+        ) AS ranked
+        WHERE r.device_id = ranked.device_id AND ranked.n > \(maximumPerUser)
+        """
     }
 
     /// Signs each claim's user out of its device; a device that is another user's by now is left alone.
@@ -59,15 +86,15 @@ struct RegistrationStore: Sendable {
             UPDATE registry.registration r
             SET state = 'invalidated', state_reason = c.reason, state_changed_at = clock_timestamp()
             FROM (
-                SELECT DISTINCT ON (device_id) device_id, since, reason
+                SELECT DISTINCT ON (device_id) device_id, app, since, reason
                 FROM unnest(
-                    \(invalidations.map(\.device))::uuid[],
+                    \(invalidations.map(\.device))::uuid[], \(invalidations.map(\.app.rawValue))::text[],
                     \(invalidations.map(\.notRegisteredSince.milliseconds))::bigint[],
                     \(invalidations.map(\.reason))::text[]
-                ) AS u (device_id, since, reason)
+                ) AS u (device_id, app, since, reason)
                 ORDER BY device_id, since DESC
             ) AS c
-            WHERE r.device_id = c.device_id AND r.state = 'active'
+            WHERE r.device_id = c.device_id AND r.app = c.app AND r.state = 'active'
                 AND r.registered_at < to_timestamp((c.since + 1) / 1000.0)
             RETURNING r.device_id
             """)
@@ -80,13 +107,14 @@ struct RegistrationStore: Sendable {
     /// part of its id) with the same owner and time; one that is there already keeps its own.
     ///
     /// - Returns: whether there was an active registration to move.
-    func correct(device: UUID, to environment: ProviderEnvironment) async throws -> Bool {
+    func correct(device: UUID, of app: AppID, to environment: ProviderEnvironment) async throws -> Bool {
         try await database.transaction { transaction in
             let found = try await transaction.query(
                 """
                 SELECT device_id, app, user_id, provider, environment, token, registered_at
                 FROM registry.registration
-                WHERE device_id = \(device) AND state = 'active' AND environment <> \(environment.rawValue)
+                WHERE device_id = \(device) AND app = \(app.rawValue) AND state = 'active'
+                    AND environment <> \(environment.rawValue)
                 FOR UPDATE
                 """)
             guard let row = found.first else { return false }
@@ -149,11 +177,13 @@ struct RegistrationStore: Sendable {
 
 /// A provider's word about one registration.
 struct Invalidation: Hashable, Sendable {
+    var app: AppID
     var device: UUID
     var notRegisteredSince: Timestamp
     var reason: String
 
-    init(device: UUID, notRegisteredSince: Timestamp, reason: String) {
+    init(app: AppID, device: UUID, notRegisteredSince: Timestamp, reason: String) {
+        self.app = app
         self.device = device
         self.notRegisteredSince = notRegisteredSince
         self.reason = reason

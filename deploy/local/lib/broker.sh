@@ -12,6 +12,7 @@ broker_environment() {
   export RABBITMQ_MNESIA_BASE=$home/data RABBITMQ_LOG_BASE=$home/log RABBITMQ_PID_FILE=$home/pid
   export RABBITMQ_DIST_PORT=$DIST_PORT ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
   export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
+  export ERL_CRASH_DUMP=$home/log/erl_crash.dump
   unset RABBITMQ_HOME
 }
 
@@ -36,6 +37,10 @@ write_broker_configuration() {
 
 broker_answers() { port_is_open "$AMQP_PORT" && is_running broker; }
 
+session_is_over() { ! pgrep -s "$1" >/dev/null; }
+
+broker_started_or_died() { port_is_open "$AMQP_PORT" || ! is_running broker-launcher; }
+
 # start_broker: returns when it accepts connections.
 start_broker() {
   is_running broker && return 0
@@ -43,9 +48,9 @@ start_broker() {
   need_free_port "$DIST_PORT" "the private RabbitMQ node's Erlang distribution"
   rm -f "$STATE/rabbitmq/pid"
   (broker_environment && start_process broker-launcher "$RABBITMQ_BIN/rabbitmq-server")
-  if ! wait_until 60 "RabbitMQ" port_is_open "$AMQP_PORT"; then
+  if ! wait_until 60 "RabbitMQ" broker_started_or_died || ! port_is_open "$AMQP_PORT"; then
     tail -n 20 "$STATE/log/broker-launcher.log" >&2
-    fail "RabbitMQ did not start within 60 s" "its log is in $STATE/rabbitmq/log"
+    fail "RabbitMQ did not start" "its log is in $STATE/rabbitmq/log"
   fi
   wait_until 10 "RabbitMQ's pid" test -s "$STATE/rabbitmq/pid"
   remember broker "$(cat "$STATE/rabbitmq/pid")"
@@ -53,7 +58,13 @@ start_broker() {
 
 # stop_broker: TERM is Erlang's orderly stop; the private epmd goes with it.
 stop_broker() {
+  local launcher
   stop_process broker 60
+  # A node that was cut off while it started is known by its launcher only: the leader of a session of its own.
+  if launcher=$(pid_of broker-launcher); then
+    kill -TERM -- "-$launcher" 2>/dev/null
+    wait_until 20 "the broker's launcher to stop" session_is_over "$launcher" || kill -KILL -- "-$launcher" 2>/dev/null
+  fi
   rm -f "$STATE/run/broker-launcher.pid"
   if [ -n "$(command -v epmd)" ] && port_is_open "$EPMD_PORT"; then
     ERL_EPMD_PORT=$EPMD_PORT epmd -kill >/dev/null 2>&1

@@ -13,13 +13,23 @@ fail() {
   exit 1
 }
 
-# Every port of one stack follows from its base, so that two stacks never meet.
+# Every port of one stack follows from its base, so that two stacks never meet. A stack that is there already keeps
+# the base it was started with.
 ports() {
+  local started=$STATE/run/port-base
+  if [ -s "$started" ]; then
+    [ -z "${LOCAL_PORT_BASE:-}" ] || [ "$LOCAL_PORT_BASE" = "$(cat "$started")" ] \
+      || fail "the stack in $STATE was started with LOCAL_PORT_BASE=$(cat "$started")" \
+        "use that, stop it with deploy/local/down, or choose another folder: LOCAL_STATE=<folder>"
+    PORT_BASE=$(cat "$started")
+  fi
+  { [[ $PORT_BASE =~ ^[0-9]{4,5}$ ]] && [ "$PORT_BASE" -ge 1024 ] && [ "$PORT_BASE" -le 65500 ]; } \
+    || fail "LOCAL_PORT_BASE=$PORT_BASE is not a number from 1024 to 65500"
   AMQP_PORT=$((PORT_BASE + 0)) EPMD_PORT=$((PORT_BASE + 1)) DIST_PORT=$((PORT_BASE + 2))
   POSTGRES_PORT=$((PORT_BASE + 3))
   SIMULATOR_APNS_PORT=$((PORT_BASE + 4)) SIMULATOR_APNS_SANDBOX_PORT=$((PORT_BASE + 5))
   SIMULATOR_FCM_PORT=$((PORT_BASE + 6)) SIMULATOR_CONTROL_PORT=$((PORT_BASE + 7))
-  REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
+  REGISTRY_PORT=$((PORT_BASE + 8))
 }
 
 # admin_port SERVICE: where that service serves /metrics and /health.
@@ -46,6 +56,13 @@ need_free_port() {
       "stop it, or choose other ports: LOCAL_PORT_BASE=<number> $0"
   fi
 }
+
+# One script at a time changes what runs in STATE.
+take_lock() {
+  exec 8>"$STATE/lock"
+  flock -n 8 || fail "another deploy/local command is at work in $STATE" "wait for it, or choose LOCAL_STATE=<folder>"
+}
+release_lock() { exec 8>&-; }
 
 # wait_until SECONDS WHAT COMMAND...: polls; says what it waits for; fails with the time-out.
 wait_until() {

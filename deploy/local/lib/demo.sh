@@ -21,7 +21,7 @@ register() {
 publish_demo() {
   jq --arg id "demo-$(date +%s)-$RANDOM" '.id = $id' "$demo_folder/$2" \
     | AMQP_URL=$(broker_url "upstream-$1" "$(secret "broker-upstream-$1")") \
-      "$(product pushctl)" publish --app "$1" - || fail "the event $2 could not be published"
+      "$(product pushctl)" publish --app "$1" --apps "$STATE/apps.yaml" - || fail "the event $2 could not be published"
 }
 
 requests_logged() {
@@ -64,9 +64,8 @@ where_to_look() {
   say "Where to look next"
   note "phones         http://127.0.0.1:$SIMULATOR_CONTROL_PORT/"
   note "request log    http://127.0.0.1:$SIMULATOR_CONTROL_PORT/apns/requests"
-  note "registry       http://127.0.0.1:$REGISTRY_PORT"
+  note "registry       POST http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register"
   note "metrics        http://127.0.0.1:$(admin_port rules)/metrics   (rules; each service has its own port)"
   note "logs           $STATE/log/"
-  note "join in        . $STATE/env && pushctl=$(product pushctl)"
-  note "               \$pushctl publish --app family-portal deploy/local/demo/chat-message-created.json"
+  note "join in        . $STATE/env    then follow Your first event in README.md"
 }

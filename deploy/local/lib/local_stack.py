@@ -126,6 +126,19 @@ class Stack:
         with self.channel() as channel:
             channel.basic_publish("events", routing_key, body, pika.BasicProperties(**properties), mandatory=True)
 
+    def is_answered(self, event: str) -> bool:
+        """Whether rules know what the provider said about each notification of an event."""
+        query = (
+            "SELECT count(*) > 0 AND count(*) = count(o.notification) FROM rules.event e "
+            "JOIN rules.decision d ON d.event = e.key LEFT JOIN rules.outcome o USING (notification) "
+            "WHERE e.id = :'event'"
+        )
+        done = subprocess.run(
+            ["psql", "-XAtq", self.env["DATABASE_URL"], "-v", f"event={event}"],
+            input=query, capture_output=True, text=True, timeout=20, check=True,
+        )
+        return done.stdout.strip() == "t"
+
     def depth(self, queue: str) -> int:
         with self.channel() as channel:
             return channel.queue_declare(queue, passive=True).method.message_count

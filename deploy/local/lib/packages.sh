@@ -1,8 +1,8 @@
 # Debian packages, and the tools that no package brings. Sourced.
 
 BUILD_PACKAGES=(librabbitmq-dev libcurl4-openssl-dev libssl-dev libpq-dev libnghttp2-dev pkg-config)
-RUN_PACKAGES=(rabbitmq-server postgresql curl jq openssl)
-TEST_PACKAGES=(amqp-tools nghttp2-client nghttp2-server python3-venv)
+RUN_PACKAGES=(rabbitmq-server postgresql amqp-tools curl jq openssl procps)
+TEST_PACKAGES=(nghttp2-client nghttp2-server python3-venv)
 BENCH_PACKAGES=(haproxy nghttp2-client)
 
 # install_packages PACKAGE...: installs what is missing, saying so; with everything present it needs no root.

@@ -38,6 +38,7 @@ start_process() {
   local name=$1
   shift
   mkdir -p "$STATE/log" "$STATE/run"
-  setsid "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null &
+  setsid "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null 8>&- &
   remember "$name" $!
+  disown $!
 }

@@ -16,18 +16,18 @@ prepare_credentials() {
     }' >"$keys/service-account.json")
   fi
   (umask 077 && secret bearer >"$keys/bearer.secret")
-  sed "s|@KEYS@|$keys|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.yaml"
+  sed "/^#/!s|@KEYS@|$keys|g" "$ROOT/deploy/local/demo/apps.yaml" >"$STATE/apps.yaml"
 }
 
 # product NAME: the built executable.
 product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
 
 build_products() {
-  say "Building (the first time takes some minutes)"
+  say "Building (the first time takes several minutes)"
   local log=$STATE/log/build.log
   mkdir -p "$STATE/log"
   (cd "$ROOT" && swift build -c "$CONFIGURATION" 2>&1) | tee "$log" | progress_of_build
-  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -E '^[^ ]*error:' "$log" | sort -u | head -n 20 >&2; fail "the build failed" "see $log"; }
+  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -A 3 -E '^[^ ]*error:' "$log" | head -n 30 >&2; fail "the build failed" "see $log"; }
 }
 
 # One changing line on a terminal, a line every so often elsewhere.
@@ -88,6 +88,7 @@ service_environment() {
   echo "HELIOGRAPH_ADMIN_PORT=$(admin_port "$service")"
   echo "HELIOGRAPH_APPS=$STATE/apps.yaml"
   echo "LOG_LEVEL=${LOG_LEVEL:-info}"
+  echo "LOG_FORMAT=${LOG_FORMAT:-text}"
   [ "$service" = provider-simulator ] \
     || echo "AMQP_URL=$(broker_url "$service" "$(secret "broker-$service")")"
   case $service in
@@ -166,7 +167,31 @@ END
   )
 }
 
+# Before anything starts: is every port free that will be wanted?
+need_free_ports() {
+  local service
+  if ! is_running broker; then
+    need_free_port "$AMQP_PORT" "the private RabbitMQ node"
+    need_free_port "$EPMD_PORT" "the private RabbitMQ node's epmd"
+    need_free_port "$DIST_PORT" "the private RabbitMQ node's Erlang distribution"
+  fi
+  is_running database || need_free_port "$POSTGRES_PORT" "the private Postgres cluster"
+  if ! is_running provider-simulator; then
+    for service in APNS APNS_SANDBOX FCM CONTROL; do
+      local name=SIMULATOR_${service}_PORT
+      need_free_port "${!name}" "the provider simulator"
+    done
+  fi
+  is_running token-registry || need_free_port "$REGISTRY_PORT" "the token registry"
+  for service in "${SERVICES[@]}"; do
+    is_running "$service" || need_free_port "$(admin_port "$service")" "$service's health and metrics"
+  done
+}
+
 start_stack() {
+  need_free_ports
+  mkdir -p "$STATE/run"
+  echo "$PORT_BASE" >"$STATE/run/port-base"
   prepare_credentials
   if ! is_running broker; then
     say "Starting a private RabbitMQ node on port $AMQP_PORT"
@@ -203,4 +228,5 @@ stop_stack() {
   [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}"
   stop_broker
   stop_database
+  rm -f "$STATE/run/port-base"
 }

@@ -15,7 +15,7 @@ CREATE TABLE registry.registration (
     -- Bumped by every registration, changed or not: what a provider's invalidation time is compared with.
     registered_at    timestamptz NOT NULL,
     state            text        NOT NULL DEFAULT 'active'
-        CHECK (state IN ('active', 'signed-out', 'invalidated', 'replaced')),
+        CHECK (state IN ('active', 'signed-out', 'invalidated', 'replaced', 'evicted')),
     state_reason     text,
     state_changed_at timestamptz NOT NULL,
     CHECK ((state = 'active') = (state_reason IS NULL))
