@@ -115,7 +115,7 @@ import Testing
             let codes = verdicts.map { verdict -> String in
                 switch verdict.disposition {
                 case .done: "done"
-                case .retry(_, let reason), .deadLetter(let reason), .discard(let reason):
+                case .retry(_, let reason), .postpone(_, let reason), .deadLetter(let reason), .discard(let reason):
                     "\(verdict.disposition.label) \(reason.code)"
                 }
             }

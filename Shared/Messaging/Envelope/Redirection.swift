@@ -21,12 +21,12 @@ struct Redirection: Sendable {
         "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count", "CC", "BCC",
     ]
 
-    /// The copy that waits in `level` and comes back to the queue it was taken from, one attempt later.
-    func retry(_ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, body: [UInt8]? = nil)
-        -> AMQPMessage
-    {
+    /// The copy that waits in `level` and comes back to the queue it was taken from, as its `attempt`-th attempt.
+    func again(
+        _ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, attempt: Int, body: [UInt8]? = nil
+    ) -> AMQPMessage {
         var message = copy(delivery, as: inbound, to: .retry(level), body: body)
-        message.properties.headers[HeaderName.attempt] = .int(Int64(inbound.attempt + 1))
+        message.properties.headers[HeaderName.attempt] = .int(Int64(attempt))
         return message
     }
 

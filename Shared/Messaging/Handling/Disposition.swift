@@ -18,6 +18,8 @@ package enum Disposition: Hashable, Sendable {
     /// Not now: it is republished to the shortest retry level that waits at least `after`, with its attempt counted.
     /// After the last attempt the policy allows, it is dead-lettered as `attempts-exhausted` instead.
     case retry(after: Duration, Reason)
+    /// Not now, and it was not tried: as `retry`, but no attempt is counted, so it is never exhausted by waiting.
+    case postpone(after: Duration, Reason)
     /// Given up on, and kept for a person: republished to the dead-letter queue of the queue it came from.
     case deadLetter(Reason)
     /// Rightly of no consequence (expired, duplicate, nobody asked): counted by reason and acknowledged.
@@ -30,6 +32,7 @@ extension Disposition {
         switch self {
         case .done: "done"
         case .retry: "retry"
+        case .postpone: "postpone"
         case .deadLetter: "dead-letter"
         case .discard: "discard"
         }

@@ -46,7 +46,7 @@ final class StageMetrics: Sendable {
         count(MetricName.settled, [queue, (MetricLabel.disposition, conclusion.label)])
         switch conclusion {
         case .done: break
-        case .retry(let level, let reason):
+        case .retry(let level, let reason), .postpone(let level, let reason):
             count(
                 MetricName.retried, [queue, (MetricLabel.level, level.rawValue), (MetricLabel.reason, reason.code)])
         case .deadLetter(let reason): count(MetricName.deadLettered, [queue, (MetricLabel.reason, reason.code)])

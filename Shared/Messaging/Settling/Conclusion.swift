@@ -4,6 +4,7 @@ internal import PushProtocol
 enum Conclusion: Hashable, Sendable {
     case done
     case retry(RetryLevel, Reason)
+    case postpone(RetryLevel, Reason)
     case deadLetter(Reason)
     case discard(Reason)
 
@@ -12,6 +13,7 @@ enum Conclusion: Hashable, Sendable {
         case .done: self = .done
         case .discard(let reason): self = .discard(reason)
         case .deadLetter(let reason): self = .deadLetter(reason)
+        case .postpone(let delay, let reason): self = .postpone(RetryLevel(atLeast: delay), reason)
         case .retry(let delay, let reason):
             self =
                 attempt < maximumAttempts
@@ -36,6 +38,7 @@ enum Conclusion: Hashable, Sendable {
         switch self {
         case .done: "done"
         case .retry: "retry"
+        case .postpone: "postpone"
         case .deadLetter: "dead-letter"
         case .discard: "discard"
         }
@@ -44,7 +47,7 @@ enum Conclusion: Hashable, Sendable {
     var reason: Reason? {
         switch self {
         case .done: nil
-        case .retry(_, let reason), .deadLetter(let reason), .discard(let reason): reason
+        case .retry(_, let reason), .postpone(_, let reason), .deadLetter(let reason), .discard(let reason): reason
         }
     }
 }

@@ -78,7 +78,10 @@ struct Settlement: Sendable {
     ) -> AMQPMessage? {
         switch conclusion {
         case .done, .discard: nil
-        case .retry(let level, _): redirection.retry(delivery, as: inbound, at: level, body: remainder)
+        case .retry(let level, _):
+            redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt + 1, body: remainder)
+        case .postpone(let level, _):
+            redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt, body: remainder)
         case .deadLetter(let reason):
             redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder)
         }

@@ -74,7 +74,7 @@ struct Settler: Sendable {
         let level: Logger.Level =
             switch settlement.conclusion {
             case .deadLetter: .warning
-            case .retry, .done, .discard: .debug
+            case .retry, .postpone, .done, .discard: .debug
             }
         logger.log(
             level: level, "Settled: \(settlement.conclusion.label)",

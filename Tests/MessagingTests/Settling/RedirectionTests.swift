@@ -23,7 +23,7 @@ import Testing
 
     @Test func `a retry keeps body, properties and headers, and says where it came from`() {
         let delivery = delivery(1, properties: foreign, body: "\u{0}\u{1}raw")
-        let copy = redirection.retry(delivery, as: inbound(delivery), at: .seconds30)
+        let copy = redirection.again(delivery, as: inbound(delivery), at: .seconds30, attempt: 2)
         #expect(copy.exchange == "retry.30s")
         #expect(copy.routingKey == "rules.events")
         #expect(copy.body == delivery.body)
@@ -41,14 +41,14 @@ import Testing
 
     @Test func `what comes back from a retry shows its first exchange, routing key, attempt and time`() {
         let first = delivery(1)
-        let copy = redirection.retry(first, as: inbound(first), at: .seconds5)
+        let copy = redirection.again(first, as: inbound(first), at: .seconds5, attempt: 2)
         let back = delivery(2, exchange: "return", routingKey: copy.routingKey, properties: copy.properties)
         let inbound = Inbound(back, queue: queue, now: Timestamp(milliseconds: 99))
         #expect(inbound.exchange == "events")
         #expect(inbound.routingKey == "demo.happened")
         #expect(inbound.attempt == 2)
         #expect(inbound.firstSeen == Timestamp(milliseconds: 5))
-        let again = redirection.retry(back, as: inbound, at: .seconds5)
+        let again = redirection.again(back, as: inbound, at: .seconds5, attempt: inbound.attempt + 1)
         #expect(again.properties.headers[HeaderName.attempt] == 3)
         #expect(again.properties.headers[HeaderName.routingKey] == "demo.happened")
     }
@@ -97,7 +97,8 @@ import Testing
 
     @Test func `a remainder takes the place of the body`() {
         let delivery = delivery(1, body: "all of it")
-        let copy = redirection.retry(delivery, as: inbound(delivery), at: .hour1, body: Array("the rest".utf8))
+        let copy = redirection.again(
+            delivery, as: inbound(delivery), at: .hour1, attempt: 2, body: Array("the rest".utf8))
         #expect(copy.text == "the rest")
     }
 }

@@ -70,6 +70,16 @@ import Testing
         #expect(settlement.conclusion.reason?.detail.contains("test-reason") == true)
     }
 
+    @Test func `what is postponed waits without an attempt, and is never exhausted by it`() {
+        let settlement = settlement(.postpone(after: .seconds(10), .test), attempt: 8)
+        guard case .publish(let messages) = settlement.next else {
+            Issue.record("not published")
+            return
+        }
+        #expect(messages.map(\.exchange) == ["retry.30s"])
+        #expect(messages[0].properties.headers[HeaderName.attempt] == 8)
+    }
+
     @Test func `a message whose handler fails goes through the levels in order`() {
         let conclusions = (1...8).map { Conclusion(failure: "boom", attempt: $0, maximumAttempts: 8) }
         let levels = conclusions.compactMap { if case .retry(let level, _) = $0 { level.rawValue } else { nil } }
