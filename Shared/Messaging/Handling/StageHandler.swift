@@ -16,6 +16,8 @@ package protocol StageHandler: Sendable {
     /// A message may come again, alone or in another batch, after anything that kept it from being settled; handling
     /// it again must do no harm.
     ///
+    /// Cancelled, because the drain deadline passed, it may still return verdicts, and promptly: they are carried out.
+    ///
     /// - Throws: `Outage` when something this stage depends on is away: the batch is held and tried again, and no
     ///   attempt is counted. Anything else, and a wrong number of verdicts, is this handler's failure: the messages are
     ///   handled again one by one, and one that fails alone is retried through the delay levels, and dead-lettered as

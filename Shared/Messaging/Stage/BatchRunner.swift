@@ -13,6 +13,9 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
     let metrics: StageMetrics
     let logger: Logger
 
+    /// How long settling may take that begins after the drain deadline.
+    private static var lastSettling: Duration { .seconds(2) }
+
     private struct Readable: Sendable {
         let raw: AMQPDelivery
         let delivery: Delivery<Handler.Message>
@@ -118,7 +121,20 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
                     verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
                 outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection)
         }
-        return await settler.carryOut(settlements) ? .settled : .givenBack
+        return await carryOut(settlements) ? .settled : .givenBack
+    }
+
+    /// What was decided by the time of a cancellation is still settled, for a short while: given back, it would be done
+    /// again. The task is its own, since the broker's confirms do not come to one that is cancelled.
+    private func carryOut(_ settlements: [Settlement]) async -> Bool {
+        guard Task.isCancelled else { return await settler.carryOut(settlements) }
+        let settling = Task { await settler.carryOut(settlements) }
+        let limit = Task {
+            try await Task.sleep(for: Self.lastSettling)
+            settling.cancel()
+        }
+        defer { limit.cancel() }
+        return await settling.value
     }
 
     private func settle(_ message: Readable, failure: String) async -> WorkResult {

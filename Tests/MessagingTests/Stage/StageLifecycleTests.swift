@@ -109,6 +109,24 @@ import Testing
         }
     }
 
+    @Test func `what a handler decided when the deadline passed is settled all the same`() async throws {
+        let stuck = Turnstile()
+        let handler = ScriptedHandler { batch in
+            // Cut short by the deadline only.
+            try? await stuck.pass()
+            return batch.map { _ in .done }
+        }
+        let stage = Stage(
+            service: "rules", queues: [queue], policy: .test(drainDeadline: .milliseconds(10)), bus: bus,
+            handler: handler, logger: CapturingLogger().logger)
+        try await withRunning(stage) { shutDown in
+            bus.event("a")
+            try await eventually { stuck.waiting == 1 }
+            await shutDown()
+        }
+        #expect(bus.isSettled(queue.name))
+    }
+
     @Test func `pausing what is not consumed, or no longer, returns`() async throws {
         let stage = Stage(
             service: "rules", queues: [queue], policy: .test(), bus: bus, handler: ScriptedHandler(),
