@@ -17,6 +17,20 @@ import Testing
             to: Sent(target: .sample(), now: .sample, credentialAge: .zero))
     }
 
+    @Test func `no word of Google's or Apple's goes on unbounded or unprintable`() {
+        let wild = "A\n\u{0}b " + String(repeating: "x", count: 1000)
+        let tame = "Ab" + String(repeating: "x", count: 62)
+        #expect(consequence(200, ["name": .string("p/\(wild)")]) == .settle(.accepted(id: tame)))
+        #expect(consequence(403, ["error": ["status": .string(wild)]]) == .halt(reason: tame))
+        #expect(
+            consequence(400, Self.envelope("INVALID_ARGUMENT", Self.code("INVALID_ARGUMENT"), Self.apple(400, wild)))
+                == .settle(.rejected(reason: tame, suspectToken: false)))
+        #expect(
+            consequence(
+                401, Self.envelope("UNAUTHENTICATED", Self.code("THIRD_PARTY_AUTH_ERROR"), Self.apple(403, wild)))
+                == .settle(.misconfigured(reason: tame)))
+    }
+
     /// Google's envelope with these details, in this order.
     private static func envelope(
         _ status: String, _ details: JSONValue..., message: String = "said"

@@ -66,6 +66,13 @@ import Testing
         }
     }
 
+    @Test func `the token endpoint's word is made printable`() {
+        let error = #expect(throws: CredentialError.self) {
+            try OAuthGrant.credential(status: 400, body: Array(#"{"error":"in\nva\u0000lid"}"#.utf8))
+        }
+        #expect(error == .refused(reason: "the token endpoint refuses the service account: invalid"))
+    }
+
     @Test(arguments: [(400, #"{"error":"invalid_grant"}"#), (401, #"{"error":"invalid_client"}"#), (403, "")])
     func `what a person has to mend is told as such`(status: Int, body: String) {
         let error = #expect(throws: CredentialError.self) {

@@ -13,7 +13,7 @@ extension APNsWire {
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         if response.status == 200 {
             let id = response.headers["apns-id"] ?? sent.target.pushID.uuidString
-            return .settle(.accepted(id: id.lowercased()))
+            return .settle(.accepted(id: ProviderWord.printable(id).lowercased()))
         }
         let said = response.json?["reason"]?.string
         let floor = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
@@ -73,7 +73,7 @@ extension APNsWire {
     private func unknown(
         status: Int, reason: String?, _ response: ProviderResponse, floor: Duration?
     ) -> Consequence {
-        let word = reason.map(Self.printable) ?? "HTTP \(status)"
+        let word = reason.map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
         case 410: return gone(response, word)
         case 429: return .throttle(floor: floor ?? Self.floor, reason: word)
@@ -82,12 +82,5 @@ extension APNsWire {
         // Not Apple's JSON: a front end or a cut connection spoke.
         default: return .backOff(floor: floor ?? Self.floor, reason: word)
         }
-    }
-
-    /// A provider's unknown word, short enough and plain enough for a log line and a metric.
-    private static func printable(_ word: String) -> String {
-        String(
-            word.unicodeScalars.filter { $0.isASCII && $0.value > 0x20 && $0.value < 0x7f }.prefix(64).map(
-                Character.init))
     }
 }

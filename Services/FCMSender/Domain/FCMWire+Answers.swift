@@ -10,7 +10,8 @@ extension FCMWire {
         let body = response.json
         if response.status == 200 {
             let name = body?["name"]?.string
-            return .settle(.accepted(id: name.map { String($0.split(separator: "/").last ?? "") }))
+            return .settle(
+                .accepted(id: name.map { ProviderWord.printable(String($0.split(separator: "/").last ?? "")) }))
         }
         let told = RetryAfter.delay(response.headers["retry-after"], now: sent.now).map { max($0, Self.floor) }
         let error = FCMError(body)
@@ -29,7 +30,8 @@ extension FCMWire {
         case .unregistered: return .settle(.unregistered(since: nil, reason: word))
         case .invalidArgument: return invalidArgument(error)
         // Apple refuses the key that Firebase holds: iPhones of this app get nothing, Android goes on.
-        case .thirdPartyAuthError, .apnsAuthError: return .settle(.misconfigured(reason: error.apnsReason ?? word))
+        case .thirdPartyAuthError, .apnsAuthError:
+            return .settle(.misconfigured(reason: error.apnsReason.map(ProviderWord.printable) ?? word))
         case .senderIDMismatch: return .settle(.rejected(reason: word, suspectToken: true))
         case .quotaExceeded: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
         case .internal, .unavailable: return .backOff(floor: told ?? Self.floor, reason: word)
@@ -42,7 +44,7 @@ extension FCMWire {
 
     /// No code, or one newer than this build: the status decides.
     private func consequence(ofStatus status: Int, _ error: FCMError?, told: Duration?) -> Consequence {
-        let word = error?.code ?? error?.status ?? "HTTP \(status)"
+        let word = (error?.code ?? error?.status).map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
         case 400 where error != nil && error?.code == nil: return invalidArgument(error!)
         case 401 where error?.code == nil: return .reauthenticate(reason: word)
@@ -58,9 +60,10 @@ extension FCMWire {
         let word = FCMErrorCode.invalidArgument.rawValue
         if let spelled = error.apnsReason {
             guard let reason = APNsReason(rawValue: spelled) else {
+                let word = ProviderWord.printable(spelled)
                 return error.apnsStatus == 410
-                    ? .settle(.unregistered(since: nil, reason: spelled))
-                    : .settle(.rejected(reason: spelled, suspectToken: false))
+                    ? .settle(.unregistered(since: nil, reason: word))
+                    : .settle(.rejected(reason: word, suspectToken: false))
             }
             return consequence(ofApple: reason)
         }

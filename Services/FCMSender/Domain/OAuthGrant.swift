@@ -59,7 +59,7 @@ enum OAuthGrant {
     private static func seconds(_ value: JSONValue?) -> Int64? { value?.int ?? value?.string.flatMap { Int64($0) } }
 
     private static func refusal(status: Int, error: String?) -> CredentialError {
-        let word = error.map { String($0.prefix(64)) } ?? "HTTP \(status)"
+        let word = error.map(ProviderWord.printable) ?? "HTTP \(status)"
         let passes =
             [408, 429, 500, 502, 503, 504].contains(status)
             || ["internal_failure", "server_error", "temporarily_unavailable"].contains(error)
