@@ -12,13 +12,15 @@ import ServiceKit
 struct APNsGateways {
     private(set) var byLane: [LaneKey: ProviderGateway<APNsWire>] = [:]
     private(set) var clients: [HTTP2Client] = []
+    /// The lanes whose key cannot sign, and why. A key that is put right is taken up with the lane's next probe.
+    private(set) var unusable: [LaneKey: String] = [:]
 
     private struct Connection: Hashable {
         let key: ProviderToken
         let environment: ProviderEnvironment
     }
 
-    /// Mints a token with every key, so that one that cannot sign is told at the start.
+    /// Mints a token with every key, so that one that cannot sign is known from the start.
     init(
         apps: AppCatalog, settings: APNsSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         logger: Logger
@@ -28,24 +30,27 @@ struct APNsGateways {
         for app in apps.apps {
             guard let apns = app.apns else { continue }
             let key = ProviderToken(keyID: apns.keyID, teamID: apns.teamID, keyFile: apns.keyFile)
-            try await Self.check(key, of: app.id, clock)
+            let trouble = await Self.trouble(with: key, clock)
             let source = sources[key] ?? key.source(clock: clock)
             sources[key] = source
             for environment in apns.environments.sorted() {
                 let connection = Connection(key: key, environment: environment)
                 let transport = try transports[connection] ?? connect(to: environment, settings, eventLoopGroup, logger)
                 transports[connection] = transport
-                byLane[LaneKey(app: app.id, environment: environment)] = ProviderGateway(
+                let lane = LaneKey(app: app.id, environment: environment)
+                unusable[lane] = trouble
+                byLane[lane] = ProviderGateway(
                     wire: APNsWire(topic: apns.topic), credentials: source, transport: transport, clock: clock)
             }
         }
     }
 
-    private static func check(_ key: ProviderToken, of app: AppID, _ clock: SenderClock) async throws {
+    private static func trouble(with key: ProviderToken, _ clock: SenderClock) async -> String? {
         do {
             _ = try await key.mint(at: clock.now())
+            return nil
         } catch {
-            throw ConfigurationError("app \(app): \(error)")
+            return "\(error)"
         }
     }
 

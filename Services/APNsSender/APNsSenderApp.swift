@@ -19,8 +19,10 @@ struct APNsSenderApp {
         let gateways = try await APNsGateways(
             apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)
         let lanes = PushLanes(gateways.byLane, provider: .apns, logger: context.logger)
+        for (key, reason) in gateways.unusable { lanes.shut(key, misconfigured: reason) }
         for key in lanes.keys {
-            context.readiness.register("lane-\(key)") { lanes.trouble(of: key).map { .waiting($0.reason) } ?? .holds }
+            // One app's trouble must not take the sender from the others.
+            context.readiness.register("lane-\(key)") { lanes.trouble(of: key).map { .degraded($0.reason) } ?? .holds }
         }
 
         let queues = WorkQueue.pushes(.apns, of: apps.ids)

@@ -12,13 +12,18 @@ import ServiceKit
 struct FCMGateways {
     private(set) var byLane: [LaneKey: ProviderGateway<FCMWire>] = [:]
     private(set) var clients: [HTTP2Client] = []
+    /// The lanes whose service account cannot be used, and why.
+    private(set) var unusable: [LaneKey: String] = [:]
 
     private struct Shared {
         let credentials: CredentialCache
         let transport: HTTP2Transport
     }
 
-    /// Reads every service account and signs with it, so that one that cannot be used is told at the start.
+    /// Reads every service account and signs with it, so that one that cannot be used is known from the start.
+    ///
+    /// A key that is put right is taken up with the lane's next probe; a file that could not be read at all, and so left
+    /// the project unknown, with the next start.
     init(
         apps: AppCatalog, settings: FCMSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         logger: Logger
@@ -27,7 +32,9 @@ struct FCMGateways {
         var shared: [String: Shared] = [:]
         for app in apps.apps {
             guard let fcm = app.fcm else { continue }
-            let account = try await Self.account(fcm.serviceAccountFile, of: app.id, clock)
+            let lane = LaneKey(app: app.id, environment: .production)
+            let (account, trouble) = await Self.account(fcm.serviceAccountFile, clock)
+            unusable[lane] = trouble
             let parts =
                 try shared[fcm.serviceAccountFile]
                 ?? {
@@ -40,20 +47,29 @@ struct FCMGateways {
                     return Shared(credentials: token.source(clock: clock), transport: HTTP2Transport(client: client))
                 }()
             shared[fcm.serviceAccountFile] = parts
-            byLane[LaneKey(app: app.id, environment: .production)] = ProviderGateway(
-                wire: FCMWire(project: account.projectID), credentials: parts.credentials, transport: parts.transport,
-                clock: clock)
+            byLane[lane] = ProviderGateway(
+                wire: FCMWire(project: account?.projectID ?? ""),
+                credentials: account == nil ? Self.refusal(trouble ?? "", clock) : parts.credentials,
+                transport: parts.transport, clock: clock)
         }
     }
 
-    private static func account(_ path: String, of app: AppID, _ clock: SenderClock) async throws -> ServiceAccount {
+    /// The account as far as it can be read, and what keeps it from being used.
+    private static func account(_ path: String, _ clock: SenderClock) async -> (ServiceAccount?, trouble: String?) {
+        var account: ServiceAccount?
         do throws(CredentialError) {
-            let account = try ServiceAccount.load(path: path)
-            _ = try await OAuthGrant.assertion(for: account, now: clock.now())
-            return account
+            let read = try ServiceAccount.load(path: path)
+            account = read
+            _ = try await OAuthGrant.assertion(for: read, now: clock.now())
+            return (account, nil)
         } catch {
-            throw ConfigurationError("app \(app): \(error)")
+            return (account, account == nil ? "\(error); mend it and restart" : "\(path): \(error)")
         }
+    }
+
+    /// What a lane without a project has in place of a credential: nothing is sent into the dark.
+    private static func refusal(_ reason: String, _ clock: SenderClock) -> CredentialCache {
+        CredentialCache(clock: clock) { () throws(CredentialError) in throw .refused(reason: reason) }
     }
 }
 

@@ -143,7 +143,8 @@ struct SenderOnTheWireTests {
         await provider.stop()
     }
 
-    @Test func `a refused key pauses the lane, keeps its queue, and readiness says so`() async throws {
+    @Test func `a refused key pauses the lane, keeps its queue, and is told without stopping the others`() async throws
+    {
         let provider = try await FakeProvider.start { _ in
             [.respond(status: 403, body: Array(#"{"reason":"InvalidProviderToken"}"#.utf8))]
         }
@@ -158,7 +159,8 @@ struct SenderOnTheWireTests {
             #expect(provider.requests.count == 2)
             #expect(try await bus.status(WorkQueue.rulesOutcomes.name).messages == 0)
             let states = context.readiness.report.conditions.filter { $0.name.hasPrefix("lane-") }.map(\.state)
-            #expect(states == [.waiting("InvalidProviderToken"), .waiting("InvalidProviderToken")])
+            #expect(states == [.degraded("InvalidProviderToken"), .degraded("InvalidProviderToken")])
+            try await eventually("readiness", within: .seconds(60)) { context.readiness.report.isReady }
         }
         await provider.stop()
     }
@@ -175,13 +177,12 @@ struct SenderOnTheWireTests {
         await provider.stop()
     }
 
-    @Test func `a key that cannot sign refuses the start by its app and file`() async throws {
+    private func build(_ catalog: String, logger: Logger) async throws -> ServiceContext {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        try Data("no key".utf8).write(to: folder.appending(path: "key.p8"))
-        let catalog =
-            "apps: { demo: { apns: { topic: a.b, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } } }"
+        try Data("no key".utf8).write(to: folder.appending(path: "bad.p8"))
+        try Data(ES256PrivateKey().pemRepresentation.utf8).write(to: folder.appending(path: "good.p8"))
         try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
         let settings = try Settings.load(
             keys: APNsSenderApp.keys,
@@ -189,11 +190,38 @@ struct SenderOnTheWireTests {
                 "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x",
                 "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
             ])
-        let context = ServiceContext(
-            name: "apns-sender", settings: settings,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readiness: Readiness())
-        let error = await #expect(throws: ConfigurationError.self) { try await APNsSenderApp.build(context) }
-        #expect(error?.problems.first?.hasPrefix("app demo: ") == true)
-        #expect(error?.problems.first?.contains("key.p8") == true)
+        let context = ServiceContext(name: "apns-sender", settings: settings, logger: logger, readiness: Readiness())
+        _ = try await APNsSenderApp.build(context)
+        return context
+    }
+
+    @Test func `a key that cannot sign shuts its own app's lanes, by app and file, and no other's`() async throws {
+        let log = CapturingLogger()
+        let context = try await build(
+            """
+            apps:
+              demo: { apns: { topic: a.b, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: bad.p8 } }
+              fine: { apns: { topic: a.c, key-id: ABC123DEFH, team-id: DEF123GHIJ, key-file: good.p8 } }
+            """, logger: log.logger)
+        let lanes = context.readiness.report.conditions.filter { $0.name.hasPrefix("lane-") }
+        for lane in lanes where lane.name.contains("fine") { #expect(lane.state == .holds) }
+        let shut = lanes.filter { $0.name.contains("demo") }
+        #expect(!shut.isEmpty)
+        for lane in shut {
+            guard case .degraded(let reason) = lane.state else {
+                Issue.record("\(lane)")
+                continue
+            }
+            #expect(reason.contains("bad.p8"))
+        }
+        let errors = log.lines.filter { $0.level == .error }
+        #expect(errors.count == shut.count)
+        #expect(errors.allSatisfy { $0.metadata["app"] == "demo" && "\($0.metadata)".contains("bad.p8") })
+    }
+
+    @Test func `a malformed list of apps still stops the start`() async throws {
+        await #expect(throws: ConfigurationError.self) {
+            _ = try await build("apps: { demo: { apns: { topic: a.b, keyy: x } } }", logger: CapturingLogger().logger)
+        }
     }
 }

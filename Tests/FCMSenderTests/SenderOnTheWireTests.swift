@@ -128,9 +128,37 @@ struct SenderOnTheWireTests {
             try await bus.publish(.sample(provider: .fcm))
             let queue = WorkQueue.senderPushes(.fcm, .interactive, AppID(rawValue: "demo")!).name
             try await eventually("the pause", within: .seconds(60)) { try await bus.status(queue).consumers == 0 }
-            #expect(context.readiness.report.conditions.contains { $0.state == .waiting("PERMISSION_DENIED") })
+            #expect(context.readiness.report.conditions.contains { $0.state == .degraded("PERMISSION_DENIED") })
             #expect(try await bus.status(WorkQueue.rulesOutcomes.name).messages == 0)
         }
         await provider.stop()
+    }
+
+    @Test func `an account that cannot be read shuts its app's lane by its file, and lets the sender start`()
+        async throws
+    {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data("{}".utf8).write(to: folder.appending(path: "account.json"))
+        let catalog = "apps: { demo: { fcm: { service-account-file: account.json } } }"
+        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let settings = try Settings.load(
+            keys: FCMSenderApp.keys,
+            environment: [
+                "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x",
+                "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+            ])
+        let log = CapturingLogger()
+        let context = ServiceContext(
+            name: "fcm-sender", settings: settings, logger: log.logger, readiness: Readiness())
+        _ = try await FCMSenderApp.build(context)
+        let lanes = context.readiness.report.conditions.filter { $0.name.hasPrefix("lane-") }
+        guard lanes.count == 1, case .degraded(let reason) = lanes[0].state else {
+            Issue.record("\(lanes)")
+            return
+        }
+        #expect(reason.contains("account.json"))
+        #expect(log.lines.contains { $0.level == .error && $0.metadata["app"] == "demo" })
     }
 }

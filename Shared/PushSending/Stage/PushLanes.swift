@@ -57,6 +57,11 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
     /// What holds a lane up; `nil` while it works and for a lane that is not configured.
     package func trouble(of key: LaneKey) -> LaneBreaker.Trouble? { lanes[key]?.gate.trouble }
 
+    /// Shuts a lane whose credential turns out to be of no use before anything was sent.
+    package func shut(_ key: LaneKey, misconfigured reason: String) {
+        lanes[key]?.gate.report(.misconfigured(reason: reason))
+    }
+
     /// Whether every environment of `app` is held up, so that consuming its queues is pointless.
     func isShut(_ app: AppID) -> Bool {
         lanes.allSatisfy { key, lane in key.app != app || lane.gate.trouble != nil }
@@ -74,7 +79,7 @@ extension Logger {
                 metadata: lane.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
         case .opened(.misconfigured(let reason), let pause):
             error(
-                "the provider refuses our credential or configuration: the lane pauses and keeps its queue until it is mended",
+                "our credential or configuration is refused or unusable: the lane pauses and keeps its queue until it is mended",
                 metadata: lane.merging(["reason": "\(reason)", "pause": "\(pause)"]) { $1 })
         }
     }

@@ -7,7 +7,7 @@ extension Readiness.Report {
         let lines = conditions.map { line -> JSONValue in
             switch line.state {
             case .holds: ["name": .string(line.name), "holds": true]
-            case .waiting(let reason):
+            case .waiting(let reason), .degraded(let reason):
                 ["name": .string(line.name), "holds": false, "reason": .string(Redaction.redacted(reason))]
             }
         }

@@ -9,6 +9,15 @@ package final class Readiness: Sendable {
         case holds
         /// Why not, as a phrase for people; no secrets.
         case waiting(String)
+        /// Why not, where that is only told: the process should be given work all the same.
+        case degraded(String)
+
+        var allowsWork: Bool {
+            switch self {
+            case .holds, .degraded: true
+            case .waiting: false
+            }
+        }
     }
 
     private struct Conditions {
@@ -65,6 +74,6 @@ package final class Readiness: Sendable {
         /// In the order of registration.
         package let conditions: [Line]
 
-        package var isReady: Bool { !isDraining && conditions.allSatisfy { $0.state == .holds } }
+        package var isReady: Bool { !isDraining && conditions.allSatisfy(\.state.allowsWork) }
     }
 }

@@ -19,6 +19,13 @@ import Testing
         #expect(!readiness.report.isReady)
     }
 
+    @Test func `what is only told is told, and takes nobody out of service`() {
+        let readiness = Readiness()
+        readiness.register("lane") { .degraded("the key is refused") }
+        #expect(readiness.report.isReady)
+        #expect(readiness.report.conditions.map(\.state) == [.degraded("the key is refused")])
+    }
+
     @Test func `draining is not ready, whatever holds`() {
         let readiness = Readiness()
         readiness.register("broker") { .holds }
