@@ -27,7 +27,7 @@ import Testing
     @Test func `what is rejected here never reaches the wire`() async {
         let transport = ScriptedTransport(Self.answer(200))
         let answer = await send(over: transport, to: .sample(token: ""))
-        #expect(answer == .settled(.rejected(reason: "malformed-token", suspectToken: true)))
+        #expect(answer == .refusedHere(LocalRejection("malformed-token", suspectToken: true)))
         #expect(transport.sent.isEmpty)
         #expect(mint.count == 0)
     }
@@ -73,6 +73,7 @@ import Testing
     @Test(arguments: [
         (TransportError.ambiguous(reason: "reset"), 2, GatewayAnswer.backOff(floor: .seconds(10), reason: "reset")),
         (.notProcessed(reason: "goaway"), 1, .backOff(floor: .seconds(10), reason: "goaway")),
+        (.deferred(reason: "queue-full"), 1, .deferred(reason: "queue-full")),
         (.timedOut, 1, .backOff(floor: .seconds(10), reason: "timed-out")),
         (.unreachable(reason: "connect-failed"), 1, .unreachable(reason: "connect-failed")),
     ])

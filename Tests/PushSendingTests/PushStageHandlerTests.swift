@@ -183,7 +183,7 @@ import Testing
         gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
         let handler = handler(), push = Push.sample(targets: targets(500))
         let first = try await handle(push, by: handler)
-        guard case .retry(let after, _) = first.disposition else {
+        guard case .postpone(let after, _) = first.disposition else {
             Issue.record("not retried: \(first.disposition)")
             return
         }
@@ -193,6 +193,96 @@ import Testing
         #expect(sent <= 250)
         _ = try await handle(.sample(targets: targets(500)), by: handler)
         #expect(gateway.sent.count == sent)
+    }
+
+    @Test func `a push held by a shut lane keeps its attempts, and its chance until it is expired`() async throws {
+        let handler = handler()
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        let push = Push.sample(expiresAt: .sample + .seconds(29))
+        let verdict = try await handle(push, by: handler)
+        guard case .postpone(let after, _) = verdict.disposition else {
+            Issue.record("not postponed: \(verdict.disposition)")
+            return
+        }
+        #expect(after == .seconds(5))
+        #expect(verdict.outbound.isEmpty)
+        time.advance(by: .seconds(29))
+        #expect(try outcomes(await handle(push, by: handler))["apns.expired"]?.count == 1)
+    }
+
+    @Test func `the first try after a long pause is not the last`() async throws {
+        gateway.answer { _, _ in .backOff(floor: .seconds(10), reason: "timed-out") }
+        time.advance(by: .seconds(6 * 3600))
+        guard case .retry = try await handle(.sample(), by: handler()).disposition else {
+            Issue.record("given up")
+            return
+        }
+    }
+
+    @Test func `what never reaches the wire does not open a shut lane`() async throws {
+        let handler = handler()
+        gateway.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        _ = try await handle(.sample(), by: handler)
+        time.advance(by: .seconds(30))
+        let push = Push.sample(targets: targets(3))
+        gateway.answer { target, _ in
+            target == push.targets[0]
+                ? .refusedHere(LocalRejection("malformed-token", suspectToken: true))
+                : .halted(reason: "InvalidProviderToken")
+        }
+        let sent = gateway.sent.count
+        let verdict = try await handle(push, by: handler)
+        #expect(gateway.sent.count == sent + 2)
+        #expect(try outcomes(verdict)["apns.rejected"]?.count == 1)
+        guard case .postpone = verdict.disposition else {
+            Issue.record("not postponed: \(verdict.disposition)")
+            return
+        }
+    }
+
+    @Test func `our own congestion is not the provider's outage`() async throws {
+        let handler = handler()
+        gateway.answer { _, _ in .deferred(reason: "queue-full") }
+        for _ in 0..<20 {
+            guard case .postpone(.seconds(5), _) = try await handle(.sample(), by: handler).disposition else {
+                Issue.record("not postponed")
+                return
+            }
+        }
+        gateway.answer { _, _ in .settled(.accepted(id: nil)) }
+        #expect(try await handle(.sample(), by: handler).disposition == .done)
+    }
+
+    @Test func `cut short, it returns what is finished and keeps the rest`() async throws {
+        let slow = Push.sample(targets: targets(2)), quick = Push.sample()
+        gateway.answer { target, _ in
+            if target == slow.targets[1] {
+                // Cut short by the cancellation only.
+                try? await Task.sleep(for: .seconds(3600))
+                return .deferred(reason: "cancelled")
+            }
+            return .settled(.accepted(id: nil))
+        }
+        let handler = handler()
+        let batch = try [slow, quick].map { Delivery(inbound: try inbound($0), message: $0) }
+        let handling = Task { try await handler.handle(batch) }
+        try await eventually("the sends", within: .seconds(60)) { gateway.sent.count == 3 }
+        handling.cancel()
+        let verdicts = try await handling.value
+        guard verdicts.count == 2, case .postpone = verdicts[0].disposition else {
+            Issue.record("\(verdicts)")
+            return
+        }
+        #expect(try Push.decode(wireBody: try #require(verdicts[0].remainder)).targets == [slow.targets[1]])
+        #expect(try outcomes(verdicts[0])["apns.accepted"]?.count == 1)
+        #expect(verdicts[1].disposition == .done)
+    }
+
+    @Test func `a failure of the handler is not repeated for ever, and one slow push holds up few`() {
+        let policy = handler().policy
+        #expect(policy.maximumAttempts <= StagePolicy().maximumAttempts)
+        #expect(policy.batchSize <= 10)
+        #expect(policy.batchSize * policy.concurrentBatches >= Int(policy.prefetch))
     }
 
     @Test func `when the pause is over one target probes, and its success opens the lane`() async throws {

@@ -1,3 +1,4 @@
+import Messaging
 import PushProtocol
 import PushSending
 import TestSupport
@@ -35,8 +36,42 @@ import Testing
 
     @Test func `an hour after its first delivery a push is given up`() {
         let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 50 * 60 * 1000)
-        #expect(decide(.seconds(900), firstSeen: firstSeen) == .exhausted(.minutes15))
+        #expect(decide(.seconds(900), attempt: 4, firstSeen: firstSeen) == .exhausted(.minutes15))
         #expect(decide(.seconds(10), firstSeen: firstSeen) == .retry(.seconds30))
+    }
+
+    @Test func `time spent waiting for a shut lane exhausts nobody`() {
+        let firstSeen = Timestamp(milliseconds: Timestamp.sample.milliseconds - 24 * 3600 * 1000)
+        for attempt in 1...3 {
+            let decision = decide(.seconds(900), attempt: attempt, firstSeen: firstSeen)
+            #expect(decision == .retry(.minutes15))
+        }
+    }
+
+    @Test func `the eighth try is the last, before the runtime's limit of attempts is`() {
+        var waited = Duration.zero
+        for attempt in 1..<StagePolicy().maximumAttempts {
+            guard case .retry(let level) = decide(.zero, attempt: attempt, firstSeen: .sample + (.zero - waited)) else {
+                Issue.record("given up after \(attempt)")
+                return
+            }
+            waited += level.delay
+        }
+        let last = decide(.zero, attempt: StagePolicy().maximumAttempts, firstSeen: .sample + (.zero - waited))
+        #expect(last == .exhausted(.minutes15))
+    }
+
+    @Test(
+        arguments: [
+            (30, nil, .seconds30), (29.9, nil, .seconds30), (60, nil, .seconds30), (900, nil, .minutes15),
+            (2, nil, .seconds5),
+            (120, 60, .seconds30), (120, 30, .seconds5), (30, 6, .seconds5), (30, 2, .seconds5),
+        ] as [(Double, Double?, RetryLevel)])
+    func `a held push waits as long as the pause and its expiration allow`(
+        pause: Double, ttl: Double?, level: RetryLevel
+    ) {
+        let expiresAt = ttl.map { Timestamp.sample + .seconds($0) }
+        #expect(policy.hold(for: .seconds(pause), expiresAt: expiresAt, now: .sample) == level)
     }
 }
 

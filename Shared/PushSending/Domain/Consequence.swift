@@ -34,6 +34,10 @@ package enum GatewayAnswer: Hashable, Sendable {
     case throttled(floor: Duration, reason: String)
     /// Not sent, or refused for our own fault: nothing further may be sent on this lane until it is mended.
     case halted(reason: String)
+    /// It never reaches the wire, whenever it is tried; that says nothing about the provider.
+    case refusedHere(LocalRejection)
+    /// Nothing is known of an answer for a reason of ours that passes, congestion or a stop; as silent about the provider.
+    case deferred(reason: String)
     /// The provider cannot be reached; nothing was sent.
     case unreachable(reason: String)
 }

@@ -56,28 +56,23 @@ extension ProviderResponse {
 
 extension TransportError {
     /// Only the failure's word is kept: its sentence may name addresses, and reasons end up in metrics and headers.
-    fileprivate init(_ error: HTTP2Error) {
+    init(_ error: HTTP2Error) {
         switch error {
         case .notProcessed(let failure):
             self =
-                failure.code.meansUnreachable
-                ? .unreachable(reason: failure.code.rawValue) : .notProcessed(reason: failure.code.rawValue)
+                switch failure.code {
+                case .connectFailed, .connectTimeout, .certificateRejected, .noHTTP2:
+                    .unreachable(reason: failure.code.rawValue)
+                case .queueFull: .deferred(reason: failure.code.rawValue)
+                case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge:
+                    .notProcessed(reason: failure.code.rawValue)
+                }
         case .ambiguous(let failure): self = .ambiguous(reason: failure.code.rawValue)
         case .deadlineExceeded: self = .timedOut
-        // The task is being cancelled, so what is made of this is thrown away; the broker delivers again.
-        case .cancelled: self = .timedOut
-        case .closed: self = .notProcessed(reason: "client-closed")
+        case .cancelled: self = .deferred(reason: "cancelled")
+        case .closed: self = .deferred(reason: "client-closed")
         case .invalidRequest: self = .notProcessed(reason: "request-not-expressible")
         case .invalidConfiguration: self = .unreachable(reason: "client-misconfigured")
-        }
-    }
-}
-
-extension HTTP2Failure.Code {
-    fileprivate var meansUnreachable: Bool {
-        switch self {
-        case .connectFailed, .connectTimeout, .certificateRejected, .noHTTP2: true
-        case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge, .queueFull: false
         }
     }
 }

@@ -18,6 +18,8 @@ package enum TransportError: Error, Hashable, Sendable {
     case unreachable(reason: String)
     /// The provider has not processed it, and sending it again at once did not help.
     case notProcessed(reason: String)
+    /// Not the provider's doing: too many requests wait here, or this process stops.
+    case deferred(reason: String)
     /// It may have been processed: the connection ended before the answer.
     case ambiguous(reason: String)
     /// No answer within the deadline.

@@ -36,7 +36,7 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
         do throws(LocalRejection) {
             return try await send(wire.request(to: target, from: rendering), to: target)
         } catch {
-            return .settled(error.answer)
+            return .refusedHere(error)
         }
     }
 

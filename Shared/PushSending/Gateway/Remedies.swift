@@ -55,6 +55,7 @@ struct Remedies {
     private mutating func next(after error: TransportError) -> Step {
         switch error {
         case .unreachable(let reason): return .answer(.unreachable(reason: reason))
+        case .deferred(let reason): return .answer(.deferred(reason: reason))
         case .timedOut: return .answer(.backOff(floor: Self.floorAfterLoss, reason: "timed-out"))
         // The transport has sent it again itself, until it gave up.
         case .notProcessed(let reason): return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))

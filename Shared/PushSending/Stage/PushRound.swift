@@ -43,13 +43,14 @@ extension GatewayAnswer {
     fileprivate var shutsLane: Bool {
         switch self {
         case .halted, .unreachable: true
-        case .settled, .backOff, .throttled: false
+        case .settled, .refusedHere, .backOff, .throttled, .deferred: false
         }
     }
 
     fileprivate var report: LaneBreaker.Report {
         switch self {
         case .settled, .throttled: .answered
+        case .refusedHere, .deferred: .nothing
         case .backOff(_, let reason): .unavailable(reason: reason)
         case .unreachable(let reason): .unreachable(reason: reason)
         case .halted(let reason): .misconfigured(reason: reason)

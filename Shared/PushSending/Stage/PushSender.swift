@@ -40,7 +40,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             let admission = await lane.gate.admit()
             switch admission {
             case .closed(let pause, let trouble):
-                hold(todo, of: push, for: pause, trouble, into: &settlement)
+                hold(todo, of: push, for: pause, trouble.reason, into: &settlement)
                 return settlement
             case .probe: count = 1
             case .open: count = todo.count
@@ -50,6 +50,8 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             todo = take(round, todo, of: push, history, into: &settlement)
         }
+        // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
+        hold(todo, of: push, for: .zero, "the sender stops", into: &settlement)
         return settlement
     }
 
@@ -82,6 +84,8 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             let target = push.targets[place]
             switch round.answers[place] {
             case .settled(let answer): finished.append((target, outcome(target, answer)))
+            case .refusedHere(let rejection): finished.append((target, outcome(target, rejection.answer)))
+            case .deferred(let reason): hold([place], of: push, for: .zero, reason, into: &settlement)
             case .backOff(let floor, let reason):
                 switch decide(floor, push, history) {
                 case .retry(let level): settlement.retry(target, level, reason)
@@ -107,19 +111,13 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             now: clock.now())
     }
 
-    /// Leaves targets of a lane that is shut for when it is tried again: that costs them no attempt, only time.
+    /// Leaves targets that were kept from being tried for `pause`: that costs them no attempt, and they are expired only
+    /// once they are.
     private func hold(
-        _ places: ArraySlice<Int>, of push: Push, for pause: Duration, _ trouble: LaneBreaker.Trouble,
+        _ places: ArraySlice<Int>, of push: Push, for pause: Duration, _ reason: String,
         into settlement: inout PushSettlement
     ) {
-        let level = RetryLevel(atLeast: pause)
-        let isTooLate = push.expiresAt.map { $0 <= clock.now() + level.delay } ?? false
-        for target in places.map({ push.targets[$0] }) {
-            if isTooLate {
-                settlement.outcomes.append(outcome(target, .expired))
-            } else {
-                settlement.retry(target, level, trouble.reason)
-            }
-        }
+        let level = retry.hold(for: pause, expiresAt: push.expiresAt, now: clock.now())
+        for place in places { settlement.hold(push.targets[place], level, reason) }
     }
 }

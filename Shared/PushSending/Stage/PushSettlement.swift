@@ -6,10 +6,13 @@ struct PushSettlement: Sendable {
     private(set) var remaining: [Push.Target] = []
     private var wait: (level: RetryLevel, reason: String)?
     private var isWorthAnotherTry = false
+    private var isHeld = false
 
     /// What becomes of the remaining targets, together.
     enum Fate: Hashable, Sendable {
         case retry(RetryLevel, reason: String)
+        /// Some were not even tried: nobody's attempt is counted.
+        case postpone(RetryLevel, reason: String)
         /// All of them were tried until the horizon: a person decides.
         case giveUp(reason: String)
     }
@@ -19,6 +22,7 @@ struct PushSettlement: Sendable {
     /// `nil` when nothing remains. The longest wait that any of the targets needs is everybody's.
     var fate: Fate? {
         guard let (level, reason) = wait else { return nil }
+        if isHeld { return .postpone(level, reason: reason) }
         return isWorthAnotherTry ? .retry(level, reason: reason) : .giveUp(reason: reason)
     }
 
@@ -26,6 +30,12 @@ struct PushSettlement: Sendable {
     mutating func retry(_ target: Push.Target, _ level: RetryLevel, _ reason: String) {
         leave(target, level, reason)
         isWorthAnotherTry = true
+    }
+
+    /// Leaves a target that was kept from being tried.
+    mutating func hold(_ target: Push.Target, _ level: RetryLevel, _ reason: String) {
+        leave(target, level, reason)
+        isHeld = true
     }
 
     /// Leaves a target that has been tried for long enough; it goes along when others are tried again.

@@ -9,7 +9,7 @@ package import PushProtocol
 /// anything that a provider says or does.
 package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     /// The most requests in flight for one push, and about half of what one batch may have in flight.
-    static var concurrency: Int { 250 }
+    static var concurrency: Int { 50 }
 
     private let provider: Provider
     private let sender: PushSender<Gateway>
@@ -30,9 +30,12 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
         self.logger = logger
     }
 
-    /// The policy of a sender's stage: how long a push is tried is a question of time, not of attempts, since waiting for
-    /// a lane that is shut costs attempts too.
-    package var policy: StagePolicy { StagePolicy(maximumAttempts: .max) }
+    /// The policy of a sender's stage: many small batches, since a batch is settled when its slowest target has answered
+    /// and one message may be 500 targets.
+    ///
+    /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
+    /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
+    package var policy: StagePolicy { StagePolicy(batchSize: 8, prefetch: 320, concurrentBatches: 40) }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {
         let push = try Push.decode(wireBody: inbound.body)
@@ -69,8 +72,6 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
         if lanes[LaneKey(app: push.app, environment: push.environment)] == nil { report(unconfigured: push) }
         let settlement = await sender.send(
             push, .init(attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen))
-        // Cut short, it has not been decided about every target: the broker delivers the push again.
-        try Task.checkCancellation()
         metrics.count(settlement.outcomes, of: push)
         let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push).map { disposition, outcomes in
             try Outbound(
@@ -108,6 +109,10 @@ extension PushSettlement {
             .retry(
                 after: level.delay,
                 Reason(code: "targets-remain", detail: "\(remaining.count) targets wait: \(reason)"))
+        case .postpone(let level, let reason):
+            .postpone(
+                after: level.delay,
+                Reason(code: "targets-held", detail: "\(remaining.count) targets are held: \(reason)"))
         case .giveUp(let reason):
             .deadLetter(
                 Reason(

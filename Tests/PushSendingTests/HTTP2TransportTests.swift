@@ -1,0 +1,19 @@
+import HTTP2
+import Testing
+
+@testable import PushSending
+
+@Suite struct HTTP2TransportTests {
+    @Test(
+        arguments: [
+            (.notProcessed(HTTP2Failure(.queueFull, "10000 requests wait")), .deferred(reason: "queue-full")),
+            (.cancelled(written: true), .deferred(reason: "cancelled")),
+            (.closed, .deferred(reason: "client-closed")),
+            (.notProcessed(HTTP2Failure(.goAway, "")), .notProcessed(reason: "goaway")),
+            (.notProcessed(HTTP2Failure(.connectFailed, "10.0.0.1")), .unreachable(reason: "connect-failed")),
+            (.deadlineExceeded(written: true), .timedOut),
+        ] as [(HTTP2Error, TransportError)])
+    func `what is our own doing is not taken for the provider's`(error: HTTP2Error, meaning: TransportError) {
+        #expect(TransportError(error) == meaning)
+    }
+}
