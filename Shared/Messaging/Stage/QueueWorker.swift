@@ -81,6 +81,10 @@ extension QueueWorker {
             // Only a cancellation ends the signals early: what is not settled then is delivered again.
             sender.finish()
             for waiter in waiters { waiter.resume() }
+            // Who asked between the last signal and the end is still in the stream.
+            for await signal in signals {
+                if case .whenQuiet(let waiter) = signal { waiter.resume() }
+            }
             group.cancelAll()
         }
     }

@@ -139,6 +139,22 @@ import Testing
         await stage.pause(queue)
     }
 
+    @Test func `a pause that meets the end of the stage returns`() async throws {
+        for _ in 0..<100 {
+            let stage = Stage(
+                service: "rules", queues: [queue], policy: .test(), bus: bus, handler: ScriptedHandler(),
+                logger: CapturingLogger().logger)
+            // Quiet, so that the worker ends with the drain alone.
+            await stage.pause(queue)
+            try await withRunning(stage) { shutDown in
+                try await eventually { stage.status.first?.condition == .paused }
+                async let end: Void = shutDown()
+                while stage.status.first?.condition == .paused { await stage.pause(queue) }
+                await end
+            }
+        }
+    }
+
     @Test func `a queue may be paused before the stage runs`() async throws {
         let stage = Stage(
             service: "rules", queues: [queue], policy: .test(), bus: bus, handler: ScriptedHandler(),
