@@ -11,7 +11,7 @@
 /// | `heliograph_messages_given_back_total` | counter | stage, queue | unsettled, requeued by a pause or a shutdown |
 /// | `heliograph_messages_in_flight` | gauge | stage, queue | messages being handled, published or held |
 /// | `heliograph_batch_messages` | recorder | stage, queue | messages in a batch |
-/// | `heliograph_handle_seconds` | timer | stage, queue, outcome | the handler's time for a batch: decided, outage, failed |
+/// | `heliograph_handle_seconds` | timer | stage, queue, answer | the handler's time for a batch: decided, outage, failed |
 /// | `heliograph_outage` | gauge | stage, queue | 1 while batches are held because a dependency is away |
 ///
 /// Every label is bounded: stages and exchanges are fixed, queues follow from the configured apps, reasons are the
@@ -39,5 +39,5 @@ enum MetricLabel {
     static let reason = "reason"
     static let result = "result"
     static let level = "level"
-    static let outcome = "outcome"
+    static let answer = "answer"
 }

@@ -7,7 +7,8 @@ internal import Synchronization
 ///
 /// The factory is the one in force when the stage was made.
 final class StageMetrics: Sendable {
-    enum HandleOutcome: String { case decided, outage, failed }
+    /// What a handler answered to a batch.
+    enum HandlerAnswer: String { case decided, outage, failed }
 
     private struct Key: Hashable {
         var name: String
@@ -68,8 +69,8 @@ final class StageMetrics: Sendable {
         count(MetricName.givenBack, [(MetricLabel.queue, queue.name)], by: messages)
     }
 
-    func handled(_ queue: WorkQueue, _ outcome: HandleOutcome, in duration: Duration) {
-        let labels = labels([(MetricLabel.queue, queue.name), (MetricLabel.outcome, outcome.rawValue)])
+    func handled(_ queue: WorkQueue, _ answer: HandlerAnswer, in duration: Duration) {
+        let labels = labels([(MetricLabel.queue, queue.name), (MetricLabel.answer, answer.rawValue)])
         let timer = instruments.withLock { instruments in
             instruments.timers.value(for: key(MetricName.handleDuration, labels)) {
                 Timer(

@@ -52,7 +52,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
                 for await worker in arrivals {
                     group.addTask {
                         await worker.run()
-                        self.finished(worker)
+                        self.workerEnded()
                     }
                 }
             }
@@ -99,7 +99,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
     }
 
     /// A worker that ended unasked means that the bus is gone: the stage ends with it, and says so by returning.
-    private func finished(_ worker: QueueWorker<Handler>) {
+    private func workerEnded() {
         if !Task.isCancelled { drain() }
     }
 

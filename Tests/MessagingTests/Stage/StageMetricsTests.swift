@@ -42,7 +42,7 @@ import Testing
         #expect(try count(MetricName.published, ("exchange", "notifications"), ("result", "confirmed")) == 1)
         #expect(try metrics.expectGauge(MetricName.inFlight, [("stage", "rules"), here]).lastValue == 0)
         let time = try metrics.expectTimer(
-            MetricName.handleDuration, [("stage", "rules"), here, ("outcome", "decided")])
+            MetricName.handleDuration, [("stage", "rules"), here, ("answer", "decided")])
         #expect(!time.values.isEmpty)
     }
 
