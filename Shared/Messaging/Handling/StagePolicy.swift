@@ -11,6 +11,10 @@ package struct StagePolicy: Sendable {
     package var concurrentBatches: Int
     /// After so many attempts a message that would be retried is dead-lettered.
     package var maximumAttempts: Int
+    /// How often a message's outbound may reach no queue before the message steps aside into a retry level, to be handled
+    /// again: so that an app whose topology is missing holds up nobody else. `nil` where handling again would be felt
+    /// outside: then it waits in place until there is a way.
+    package var unroutableRounds: Int?
     /// How long batches in flight may take to finish once the process was asked to stop.
     package var drainDeadline: Duration
     /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.
@@ -18,8 +22,8 @@ package struct StagePolicy: Sendable {
 
     package init(
         batchSize: Int = 100, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
-        concurrentBatches: Int = 4, maximumAttempts: Int = 8, drainDeadline: Duration = .seconds(20),
-        backoff: Backoff = Backoff()
+        concurrentBatches: Int = 4, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
+        drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff()
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize
@@ -27,6 +31,7 @@ package struct StagePolicy: Sendable {
         self.prefetch = prefetch
         self.concurrentBatches = concurrentBatches
         self.maximumAttempts = maximumAttempts
+        self.unroutableRounds = unroutableRounds
         self.drainDeadline = drainDeadline
         self.backoff = backoff
     }

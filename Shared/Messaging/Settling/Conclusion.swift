@@ -57,4 +57,6 @@ package enum ReasonCode {
     package static let attemptsExhausted = "attempts-exhausted"
     package static let handlerFailed = "handler-failed"
     package static let outboundRefused = "outbound-refused"
+    /// No queue takes what the message led to: it is tried again later, however often it was.
+    package static let outboundUnroutable = "outbound-unroutable"
 }

@@ -21,16 +21,19 @@ struct Settlement: Sendable {
     private var outbound: [AMQPMessage]
     private var copy: AMQPMessage?
     private var cannotBeCopied = false
+    /// How many more rounds without a way for its outbound the message may stay; `nil` for as long as it takes.
+    private var patience: Int?
 
     init(
         of delivery: AMQPDelivery, as inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
-        remainder: [UInt8]? = nil, redirection: Redirection
+        remainder: [UInt8]? = nil, redirection: Redirection, patience: Int? = nil
     ) {
         self.delivery = delivery
         self.inbound = inbound
         self.conclusion = conclusion
         self.redirection = redirection
         self.remainder = remainder
+        self.patience = patience
         self.outbound = outbound.map { $0.message(from: redirection.service) }
         copy = Settlement.copy(
             of: delivery, as: inbound, for: conclusion, remainder: remainder, redirection: redirection)
@@ -44,7 +47,7 @@ struct Settlement: Sendable {
     }
 
     /// Takes the broker's answers to the messages of the last `publish`, in their order.
-    mutating func record(_ answers: some Collection<AMQPConfirmation>) {
+    mutating func record(_ answers: some Collection<AMQPConfirmation>, now: Timestamp = .now) {
         guard !outbound.isEmpty else {
             switch answers.first {
             case .confirmed: copy = nil
@@ -64,9 +67,31 @@ struct Settlement: Sendable {
             copy = Settlement.copy(
                 of: delivery, as: inbound, for: conclusion, remainder: nil, redirection: redirection)
         } else {
+            let unroutable = zip(outbound, answers).first { $1.isUnroutable }?.0
             outbound = zip(outbound, answers).filter { $1 != .confirmed }.map(\.0)
+            if let unroutable { lostItsWay(unroutable, now: now) }
         }
     }
+
+    /// Steps aside once patience is at its end: the message waits in a retry level, about as long as it is old, and
+    /// all of it is handled again. No attempt is counted, so that it is never given up on for this.
+    private mutating func lostItsWay(_ message: AMQPMessage, now: Timestamp) {
+        guard let left = patience else { return }
+        patience = left - 1
+        guard left <= 1 else { return }
+        let age = Duration.milliseconds(now.milliseconds - inbound.firstSeen.milliseconds)
+        let level = Settlement.detours.last { $0.delay <= age } ?? Settlement.detours[0]
+        let place = "exchange \(message.exchange), routing key \(message.routingKey)"
+        conclusion = .postpone(
+            level,
+            Reason(
+                code: ReasonCode.outboundUnroutable,
+                detail: "no queue takes what it led to (\(place)); run `pushctl topology apply`"))
+        outbound = []
+        copy = Settlement.copy(of: delivery, as: inbound, for: conclusion, remainder: nil, redirection: redirection)
+    }
+
+    private static let detours: [RetryLevel] = [.seconds5, .seconds30, .minutes2, .minutes15]
 
     /// Reply codes about the message itself, not about the broker: 501 frame error, 502 syntax error. Everything else
     /// an operator can put right while the message waits.
@@ -85,5 +110,13 @@ struct Settlement: Sendable {
         case .deadLetter(let reason):
             redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder)
         }
+    }
+}
+
+extension AMQPConfirmation {
+    /// 312 is about the routing key, so about one app. A missing exchange (404) or right (403) is everyone's trouble,
+    /// for which everyone waits.
+    fileprivate var isUnroutable: Bool {
+        if case .returned(code: 312, _) = self { true } else { false }
     }
 }

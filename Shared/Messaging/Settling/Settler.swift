@@ -11,8 +11,8 @@ struct Settler: Sendable {
 
     /// Settles each message as soon as everything it wants published was confirmed.
     ///
-    /// What the broker does not take is tried until it does. Only a cancellation or a closed bus ends that: then what is
-    /// left goes back to its queue.
+    /// What the broker does not take is tried until it does, or the settlement steps aside. Only a cancellation or a
+    /// closed bus ends that: then what is left goes back to its queue.
     ///
     /// - Returns: whether every message was settled.
     func carryOut(_ settlements: [Settlement]) async -> Bool {
@@ -74,6 +74,7 @@ struct Settler: Sendable {
         let level: Logger.Level =
             switch settlement.conclusion {
             case .deadLetter: .warning
+            case .postpone where reason.code == ReasonCode.outboundUnroutable: .error
             case .retry, .postpone, .done, .discard: .debug
             }
         logger.log(

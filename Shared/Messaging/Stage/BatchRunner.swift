@@ -119,7 +119,8 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
                 of: message.raw, as: inbound,
                 conclusion: Conclusion(
                     verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
-                outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection)
+                outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection,
+                patience: policy.unroutableRounds)
         }
         return await carryOut(settlements) ? .settled : .givenBack
     }

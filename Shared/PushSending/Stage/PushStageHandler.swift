@@ -35,7 +35,10 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     ///
     /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
     /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
-    package var policy: StagePolicy { StagePolicy(batchSize: 8, prefetch: 320, concurrentBatches: 40) }
+    /// Outcomes that reach no queue wait in place: pushing again would be heard.
+    package var policy: StagePolicy {
+        StagePolicy(batchSize: 8, prefetch: 320, concurrentBatches: 40, unroutableRounds: nil)
+    }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {
         let push = try Push.decode(wireBody: inbound.body)

@@ -5,14 +5,18 @@ import Testing
 @testable import Messaging
 
 @Suite struct SettlementTests {
-    private func settlement(_ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1) -> Settlement {
+    private func settlement(
+        _ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1, patience: Int? = nil
+    )
+        -> Settlement
+    {
         let delivery = delivery(1)
         var inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 5))
         inbound.attempt = attempt
         return Settlement(
             of: delivery, as: inbound,
             conclusion: Conclusion(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
-            redirection: Redirection(service: "rules"))
+            redirection: Redirection(service: "rules"), patience: patience)
     }
 
     @Test func `the outbound is confirmed before the copy is published, and that before the message is acknowledged`() {
@@ -39,6 +43,32 @@ import Testing
         var settlement = settlement(.retry(after: .seconds(1), .test))
         settlement.record([answer])
         #expect(settlement.next.published == ["retry.5s"])
+    }
+
+    @Test(arguments: [(0, "5s"), (29, "5s"), (30, "30s"), (600, "2m"), (100_000, "15m")])
+    func `what reaches no queue makes way for others, for about as long as the message is old`(
+        age: Int64, level: String
+    ) throws {
+        var settlement = settlement(.done, outbound: [.notification("a"), .notification("b")], attempt: 4, patience: 2)
+        let noRoute = AMQPConfirmation.returned(code: 312, text: "NO_ROUTE")
+        settlement.record([.confirmed, noRoute])
+        #expect(settlement.next.published == ["notifications"])
+        settlement.record([noRoute], now: Timestamp(milliseconds: 5 + age * 1000))
+        guard case .publish(let copies) = settlement.next else {
+            Issue.record("nothing is published")
+            return
+        }
+        #expect(copies.map(\.exchange) == ["retry.\(level)"])
+        #expect(copies.first?.text == "{}")
+        #expect(copies.first?.properties.headers[HeaderName.attempt]?.int == 4)
+        #expect(settlement.conclusion.reason?.code == "outbound-unroutable")
+    }
+
+    @Test(arguments: [AMQPConfirmation.nacked, .returned(code: 404, text: "NOT_FOUND")])
+    func `what is everyone's trouble is waited out`(answer: AMQPConfirmation) {
+        var settlement = settlement(.done, outbound: [.notification("a")], patience: 1)
+        for _ in 1...5 { settlement.record([answer]) }
+        #expect(settlement.next.published == ["notifications"])
     }
 
     @Test func `an outbound that can never be published dead-letters its cause`() {

@@ -46,12 +46,14 @@ import Testing
         #expect(handler.batches == [["a"]])
     }
 
-    @Test func `an unroutable publish is named in the log and tried until it has a way`() async throws {
+    @Test func `a stage that may not repeat itself tries an unroutable publish until it has a way, and names it`()
+        async throws
+    {
         let log = CapturingLogger()
         let way = Topology.Binding(exchange: "notifications", queue: next, routingKey: "interactive.#")
         bus.unbind(way)
         let handler = ScriptedHandler { $0.map { .done([.notification($0.message)]) } }
-        try await withStage(bus, handler, logger: log.logger) { _ in
+        try await withStage(bus, handler, policy: .test(unroutableRounds: nil), logger: log.logger) { _ in
             bus.event("a")
             let line = try await eventuallySome { log.lines.first { $0.level == .error } }
             #expect(line.metadata["exchange"] == "notifications")
@@ -61,6 +63,39 @@ import Testing
             try await eventually { bus.isSettled(queue.name) }
         }
         #expect(bus.texts(in: next) == ["a"])
+    }
+
+    @Test func `apps without a topology hold up nobody, and lose nothing`() async throws {
+        let log = CapturingLogger()
+        let way = Topology.Binding(exchange: "notifications", queue: next, routingKey: "late")
+        let handler = ScriptedHandler { batch in
+            batch.map { delivery in
+                var outbound = Outbound.notification(delivery.message)
+                if delivery.message != "other" { outbound.routingKey = "late" }
+                return .done([outbound])
+            }
+        }
+        let policy = StagePolicy.test(batchSize: 1, prefetch: 4, concurrentBatches: 2)
+        try await withStage(bus, handler, policy: policy, logger: log.logger) { _ in
+            for number in 1...10 { bus.event("\(number)") }
+            bus.event("other")
+            try await eventually { bus.isSettled(queue.name) }
+            #expect(bus.texts(in: next) == ["other"])
+            #expect(bus.messages(in: "retry.5s").count == 10)
+            let line = try #require(log.lines.first { $0.metadata["reason"] == "outbound-unroutable" })
+            #expect(line.level == .error)
+            #expect(line.metadata["detail"]?.description.contains("routing key late") == true)
+            // Far more often than a message is attempted.
+            for _ in 1...20 {
+                bus.expireRetries()
+                try await eventually { bus.isSettled(queue.name) && bus.messages(in: "retry.5s").count == 10 }
+            }
+            bus.bind(way)
+            bus.expireRetries()
+            try await eventually { bus.isSettled(queue.name) && bus.texts(in: next).count == 11 }
+        }
+        #expect(handler.handled.allSatisfy { $0.inbound.attempt == 1 })
+        #expect(bus.messages(in: queue.deadName).isEmpty)
     }
 
     @Test func `a message stuck on its way out does not keep its batch from being settled`() async throws {
@@ -74,7 +109,7 @@ import Testing
                     ]) : .done
             }
         }
-        try await withStage(bus, handler, policy: .test(drainDeadline: .milliseconds(20))) { _ in
+        try await withStage(bus, handler, policy: .test(unroutableRounds: nil, drainDeadline: .milliseconds(20))) { _ in
             for text in ["a", "stuck", "b"] { bus.event(text) }
             try await eventually { handler.handled.count == 3 && bus.unsettled(in: queue.name) == 1 }
         }
