@@ -10,6 +10,9 @@ struct ConnectionLoop<Role: ConnectionRole> {
     /// A connection that lived this long was a good one: the next back-off starts small again.
     private static var steadyAfter: Duration { .seconds(10) }
 
+    /// Reconnects without a pause, between two steady connections.
+    private static var reconnectsAtOnce: Int { 16 }
+
     let name: String
     let configuration: AMQPConfiguration
     let link: Link
@@ -21,6 +24,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
     /// Counts tries; its remainder picks the host.
     private var tries = 0
     private var failuresInRow = 0
+    private var reconnectedAtOnce = 0
 
     init(
         name: String, configuration: AMQPConfiguration, link: Link, stallGuard: StallGuard, logger: Logger, role: Role
@@ -42,8 +46,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
             let recovery = role.lost(loss.error, close: loss.close, now: .now)
             report(loss.error)
             switch recovery {
-            case .atOnce: continue
-            case .backedOff: pause(pauseAfter(loss.error))
+            case .atOnce where reconnectedAtOnce < Self.reconnectsAtOnce: reconnectedAtOnce += 1
+            case .atOnce, .backedOff: pause(pauseAfter(loss.error))
             }
         }
         link.state = .closed
@@ -69,7 +73,10 @@ struct ConnectionLoop<Role: ConnectionRole> {
             defer {
                 stallGuard.release()
                 failuresInRow = 0
-                if .now - openedAt > Self.steadyAfter { backoff.reset() }
+                if .now - openedAt > Self.steadyAfter {
+                    backoff.reset()
+                    reconnectedAtOnce = 0
+                }
             }
             do throws(AMQPError) {
                 try role.opened(&connection, now: .now)

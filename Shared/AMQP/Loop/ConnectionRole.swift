@@ -26,6 +26,6 @@ protocol ConnectionRole: SendableMetatype {
 /// How soon to connect again.
 enum Recovery {
     case backedOff
-    /// The role knows who was to blame, and will not do the same again.
+    /// The role knows who was to blame, and will not do the same again. Backed off all the same when it happens often.
     case atOnce
 }

@@ -9,7 +9,8 @@ internal import DequeModule
 ///   the channel, without saying which message it was. From then on the messages that were under way go one at a time,
 ///   until the culprit stands alone and is reported; the others get through.
 /// - An exchange found missing is asked for before the next message to it, at most once in ``missingInterval``, so that
-///   messages to it do not cost everyone else the channel.
+///   messages to it do not cost everyone else the channel. One that may not be written to cannot be asked for: a single
+///   message tries it, alone, ever less often.
 struct Outbox {
     /// What to do next.
     enum Step {
@@ -40,20 +41,26 @@ struct Outbox {
         let routingKey: String
     }
 
-    private struct Missing {
+    /// Why messages to an exchange are answered without a try.
+    private struct Refusal {
+        var code: Int
         var text: String
-        var nextCheck: ContinuousClock.Instant
+        /// In a row.
+        var count: Int
+        var nextTry: ContinuousClock.Instant
     }
 
     /// How long an exchange counts as missing without asking.
     static let missingInterval: Duration = .seconds(1)
+    /// The longest that an exchange counts as closed to us without a try; the first time it is ``missingInterval``.
+    static let longestRefusal: Duration = .seconds(30)
 
     private let idPrefix: String
     private var idCounter = 0
     private var pending: Deque<Entry> = []
     private var window: ConfirmWindow<Entry>
     private var sequences: [ReturnKey: UInt64] = [:]
-    private var missing: [String: Missing] = [:]
+    private var refused: [String: Refusal] = [:]
     /// How many messages from the front must go alone, because one of them closed the channel.
     private var suspects = 0
 
@@ -85,10 +92,14 @@ struct Outbox {
                 if suspects > window.count { suspects -= 1 }
                 continue
             }
-            if let gone = missing[message.exchange] {
-                guard now < gone.nextCheck else { return .verify(exchange: message.exchange) }
-                entry.job.settle(entry.index, .returned(code: 404, text: gone.text))
-                continue
+            if let refusal = refused[message.exchange] {
+                if now < refusal.nextTry {
+                    entry.job.settle(entry.index, .returned(code: refusal.code, text: refusal.text))
+                    continue
+                }
+                if refusal.code == 404 { return .verify(exchange: message.exchange) }
+                // Alone, so that it costs no one else the channel without being found out.
+                if suspects == 0 { suspects = window.count + 1 }
             }
             let size = message.approximateSize
             let mayGo = suspects > 0 ? window.count == 0 : window.hasRoom(for: size)
@@ -103,9 +114,9 @@ struct Outbox {
     /// The answer to ``Step/verify(exchange:)``.
     mutating func verified(_ exchange: String, exists: Bool, now: ContinuousClock.Instant) {
         if exists {
-            missing[exchange] = nil
+            refused[exchange] = nil
         } else {
-            missing[exchange]?.nextCheck = now + Self.missingInterval
+            refused[exchange]?.nextTry = now + Self.missingInterval
         }
     }
 
@@ -115,6 +126,7 @@ struct Outbox {
         try window.settle(tag, multiple: multiple) { entry in
             settled += 1
             sequences[entry.key] = nil
+            if !refused.isEmpty { refused[entry.message.exchange] = nil }
             entry.job.settle(entry.index, confirmation)
         }
         suspects = max(0, suspects - settled)
@@ -146,9 +158,13 @@ struct Outbox {
 
     private mutating func refuse(_ entry: Entry, _ close: Frame.Close, now: ContinuousClock.Instant) {
         entry.job.settle(entry.index, .returned(code: close.code, text: close.text))
-        if close.code == 404 {
-            missing[entry.message.exchange] = Missing(text: close.text, nextCheck: now + Self.missingInterval)
-        }
+        // 403 no permission, 404 not found: about the exchange. Others (406 a property) are about the message.
+        guard close.code == 403 || close.code == 404 else { return }
+        let count = (refused[entry.message.exchange]?.count ?? 0) + 1
+        let pause = min(Self.longestRefusal, Self.missingInterval * (1 << min(count - 1, 10)))
+        refused[entry.message.exchange] = Refusal(
+            code: close.code, text: close.text, count: count,
+            nextTry: now + (close.code == 404 ? Self.missingInterval : pause))
     }
 
     /// Ends every job that is not settled.

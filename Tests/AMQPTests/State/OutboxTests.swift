@@ -139,6 +139,37 @@ import Testing
         #expect(publish(&outbox, now: later) == ["4"])
     }
 
+    @Test func `an exchange that refuses us is tried by one message alone, ever less often`() throws {
+        let refusal = Frame.Close(code: 403, text: "ACCESS_REFUSED", cause: Frame.Close.publish)
+        let answered = AMQPConfirmation.returned(code: 403, text: refusal.text)
+        var outbox = outbox()
+        var time = now
+        for pause in [1, 2, 4, 8, 16, 30, 30] {
+            outbox.add(job(Self.message("try", exchange: "closed"), Self.message("good")).0)
+            #expect(publish(&outbox, now: time) == (pause == 1 ? ["try", "good"] : ["try"]))
+            outbox.channelLost(refusal, now: time)
+            if pause == 1 {
+                #expect(publish(&outbox, now: time) == ["try"])
+                outbox.channelLost(refusal, now: time)
+            }
+            #expect(publish(&outbox, now: time) == ["good"])
+            try outbox.settle(1, multiple: false, as: .confirmed)
+            time += .seconds(pause)
+            let (early, answer) = job(Self.message("early", exchange: "closed"))
+            outbox.add(early)
+            #expect(publish(&outbox, now: time - .milliseconds(1)) == [])
+            #expect(answer.confirmations == [answered])
+        }
+        let (trial, answer) = job(Self.message("try", exchange: "closed"), Self.message("next", exchange: "closed"))
+        outbox.add(trial)
+        #expect(publish(&outbox, now: time) == ["try"])
+        try outbox.settle(2, multiple: false, as: .confirmed)
+        #expect(publish(&outbox, now: time) == ["next"])
+        try outbox.settle(3, multiple: false, as: .confirmed)
+        #expect(answer.confirmations == [.confirmed, .confirmed])
+        #expect(outbox.isEmpty)
+    }
+
     @Test func `a channel closed for another reason accuses nobody`() {
         var outbox = outbox()
         outbox.add(job(Self.message("1")).0)
