@@ -74,6 +74,31 @@ import Testing
         }
     }
 
+    @Test(arguments: ["id", "type"])
+    func `an attribute that becomes an AMQP short string has at most 255 bytes`(name: String) throws {
+        func decode(_ value: String) throws -> DomainEvent {
+            let members = ["specversion": "1.0", "id": "e", "source": "s", "type": "t"].merging([name: value]) { $1 }
+            return try Self.structured(String(decoding: try JSONEncoder().encode(members), as: UTF8.self))
+        }
+        // Two bytes a letter: bytes count, not characters.
+        #expect(throws: WireError.invalid(path: name, problem: "it is longer than 255 bytes")) {
+            try decode(String(repeating: "é", count: 128))
+        }
+        #expect(try decode(String(repeating: "a", count: 255)).source == "s")
+    }
+
+    @Test func `a trace whose correlation no message could carry is refused`() throws {
+        func decode(_ length: Int) throws -> Trace {
+            let correlation = String(repeating: "c", count: length)
+            let body = #"{"id":"\#(UUID().uuidString)","correlation":"\#(correlation)","causation":"x"}"#
+            return try WireCoding.decode(Trace.self, from: Array(body.utf8))
+        }
+        #expect(try decode(255).correlation.count == 255)
+        #expect(throws: WireError.invalid(path: "correlation", problem: "it is longer than 255 bytes")) {
+            try decode(256)
+        }
+    }
+
     @Test(arguments: ["", ".x", "Family.x", "-a.x", String(repeating: "a", count: 64)])
     func `a routing key without an app is refused`(key: String) {
         let error = #expect(throws: WireError.self) { try Self.structured("{\(Self.attributes)}", routingKey: key) }

@@ -6,6 +6,8 @@ package enum WireCoding {
     package static let maximumBodySize = 256 * 1024
     /// The deepest nesting of arrays and objects that is accepted.
     package static let maximumDepth = 32
+    /// The most bytes of an AMQP short string: message id, correlation id, type, routing key (AMQP 0-9-1 §4.2.5.3).
+    package static let maximumShortString = 255
 
     /// Checks size, UTF-8 and nesting before a parser sees the bytes, then decodes.
     package static func decode<Message: Decodable>(

@@ -5,6 +5,8 @@ import FoundationEssentials
 package enum CloudEvents {
     /// The longest accepted attribute, in UTF-8 bytes.
     package static let maximumAttributeLength = 1024
+    /// The same for `id` and `type`, which travel on as AMQP short strings.
+    package static let maximumNameLength = WireCoding.maximumShortString
     package static let structuredContentType = "application/cloudevents+json"
 
     /// Reads an event from a delivery.
@@ -43,13 +45,13 @@ package enum CloudEvents {
     private static func event(
         app: AppID, data: JSONValue, headers: [String: String], attribute: (String) -> JSONValue?
     ) throws(WireError) -> DomainEvent {
-        func text(_ name: String) throws(WireError) -> String? {
+        func text(_ name: String, limit: Int = maximumAttributeLength) throws(WireError) -> String? {
             switch attribute(name) {
             case nil, .null: return nil
             case .string(let value):
                 guard !value.isEmpty else { throw .invalid(path: name, problem: "it is empty") }
-                guard value.utf8.count <= maximumAttributeLength else {
-                    throw .invalid(path: name, problem: "it is longer than \(maximumAttributeLength) bytes")
+                guard value.utf8.count <= limit else {
+                    throw .invalid(path: name, problem: "it is longer than \(limit) bytes")
                 }
                 guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
                     throw .invalid(path: name, problem: "it holds a control character")
@@ -58,8 +60,8 @@ package enum CloudEvents {
             default: throw .invalid(path: name, problem: "expected a string")
             }
         }
-        func required(_ name: String) throws(WireError) -> String {
-            guard let value = try text(name) else { throw .missing(path: name) }
+        func required(_ name: String, limit: Int = maximumAttributeLength) throws(WireError) -> String {
+            guard let value = try text(name, limit: limit) else { throw .missing(path: name) }
             return value
         }
         func moment(_ name: String) throws(WireError) -> Date? {
@@ -75,7 +77,8 @@ package enum CloudEvents {
         }
         let traceparent = try text("traceparent")
         return DomainEvent(
-            app: app, id: try required("id"), source: try required("source"), type: try required("type"),
+            app: app, id: try required("id", limit: maximumNameLength), source: try required("source"),
+            type: try required("type", limit: maximumNameLength),
             subject: try text("subject"), time: try moment("time"),
             traceparent: headers[HeaderName.traceparent] ?? traceparent, expiresAt: try moment("expirytime"),
             data: data)

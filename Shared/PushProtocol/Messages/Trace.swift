@@ -19,6 +19,20 @@ package struct Trace: Codable, Hashable, Sendable {
         self.traceparent = traceparent
     }
 
+    /// Refuses a correlation that the next message could not carry as its AMQP correlation id.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(UUID.self, forKey: .id)
+        correlation = try container.decode(String.self, forKey: .correlation)
+        guard correlation.utf8.count <= WireCoding.maximumShortString else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .correlation, in: container,
+                debugDescription: "it is longer than \(WireCoding.maximumShortString) bytes")
+        }
+        causation = try container.decode(String.self, forKey: .causation)
+        traceparent = try container.decodeIfPresent(String.self, forKey: .traceparent)
+    }
+
     /// The trace of a message that a stage makes out of the one that carries this trace.
     package func next(id: UUID) -> Trace {
         Trace(id: id, correlation: correlation, causation: self.id.uuidString.lowercased(), traceparent: traceparent)
