@@ -7,7 +7,8 @@ package enum BusRole: String, Sendable, CaseIterable {
     case apnsSender = "apns-sender"
     case fcmSender = "fcm-sender"
     case feedback
-    /// An upstream service; its topic permission further holds it to its own app's routing keys.
+    /// An upstream service; its topic permission further holds it to its own app's routing keys. It publishes events
+    /// only: a device command names its app in its body, where the broker cannot hold a publisher to it.
     case upstream
 }
 
