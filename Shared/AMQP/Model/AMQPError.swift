@@ -37,14 +37,6 @@ package struct AMQPError: Error, Hashable, Sendable {
         self.operation = operation
         self.detail = detail
     }
-
-    /// Whether the same call may succeed later without anyone changing anything.
-    package var isRetriable: Bool {
-        switch code {
-        case .unreachable, .connectionClosed, .connectionLost, .timeout, .protocolViolation: true
-        case .configuration, .tls, .refused, .channelClosed, .closed, .cancelled: false
-        }
-    }
 }
 
 extension AMQPError: CustomStringConvertible {

@@ -22,11 +22,7 @@ extension Settings {
 
 /// Turns raw names and values into checked ones, and collects what is wrong with them.
 private struct SettingsLoader {
-    /// Variables of the test suites and of the scripts in deploy/local, which a shell may carry along.
-    private static let tools: Set<String> = [
-        "HELIOGRAPH_STATE", "HELIOGRAPH_PORT_BASE", "HELIOGRAPH_BUILD", "HELIOGRAPH_SKIP_BUILD",
-        "HELIOGRAPH_BEARER_SECRET_FILE",
-    ]
+    /// Variables of the test suites, which a shell may carry along.
     private static let testPrefix = "HELIOGRAPH_TEST_"
 
     let keys: [ConfigurationKey]
@@ -41,8 +37,7 @@ private struct SettingsLoader {
     /// The variables that are settings, secrets read from their files. An empty variable counts as absent.
     mutating func variables(_ environment: [String: String]) -> [String: String] {
         for name in environment.keys.sorted()
-        where name.hasPrefix("HELIOGRAPH_") && !names.contains(name) {
-            if Self.tools.contains(name) || name.hasPrefix(Self.testPrefix) { continue }
+        where name.hasPrefix("HELIOGRAPH_") && !name.hasPrefix(Self.testPrefix) && !names.contains(name) {
             problems.append("\(name): unknown variable\(hint(name))")
         }
         return values(from: environment)

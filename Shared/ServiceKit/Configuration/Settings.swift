@@ -13,9 +13,6 @@ package struct Settings: Sendable {
         self.reader = reader
     }
 
-    /// Whether the key has a value: set, or by default.
-    package func has(_ key: ConfigurationKey) -> Bool { value(of: key) != nil }
-
     package func string(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
         try required(key) { $0 }
     }
@@ -29,22 +26,12 @@ package struct Settings: Sendable {
         try required(key) { Int($0) }
     }
 
-    /// `nil` when the key is neither set nor has a default.
-    package func optionalInteger(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
-        try optional(key) { Int($0) }
-    }
-
     package func boolean(_ key: ConfigurationKey) throws(ConfigurationError) -> Bool {
         try required(key, SettingValue.boolean)
     }
 
     package func duration(_ key: ConfigurationKey) throws(ConfigurationError) -> Duration {
         try required(key, SettingValue.duration)
-    }
-
-    /// `nil` when the key is neither set nor has a default.
-    package func optionalDuration(_ key: ConfigurationKey) throws(ConfigurationError) -> Duration? {
-        try optional(key, SettingValue.duration)
     }
 
     private func required<Value>(

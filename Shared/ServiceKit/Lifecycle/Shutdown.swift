@@ -33,10 +33,6 @@ final class Shutdown: Sendable {
         }
     }
 
-    var isStopping: Bool {
-        state.withLock { if case .stopping = $0 { true } else { false } }
-    }
-
     /// Signals from here on reach `group`. One that came earlier ended the process.
     func attach(_ group: ServiceGroup) { state.withLock { $0 = .running(group) } }
 
