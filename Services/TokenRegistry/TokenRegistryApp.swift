@@ -20,7 +20,7 @@ import ServiceKit
         let database = try context.database(schema: "registry", migration: 1)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
-            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes])
+            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes], apps: catalog.ids)
         let store = RegistrationStore(database.pool)
 
         let notifications = Stage(

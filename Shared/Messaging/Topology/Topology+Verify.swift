@@ -30,12 +30,14 @@ extension Topology {
         return problems
     }
 
-    /// The part that a stage depends on: the queues it consumes and the exchanges it publishes to, with the ways every
-    /// stage needs for its retries and dead letters.
+    /// The part that a stage depends on: the queues it consumes, the exchanges it publishes to and the queues that take
+    /// it from there, with the ways every stage needs for its retries and dead letters.
     package func part(consuming work: [WorkQueue], publishingTo targets: [ExchangeName]) -> Topology {
         let retries = RetryLevel.allCases
         let exchangeNames = Set((targets + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
-        let queueNames = Set(work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName))
+        let targetNames = Set(targets.map(\.name))
+        let takers = bindings.filter { targetNames.contains($0.exchange) }.map(\.queue)
+        let queueNames = Set(work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + takers)
         return Topology(
             exchanges: exchanges.filter { exchangeNames.contains($0.name) },
             queues: queues.filter { queueNames.contains($0.name) },

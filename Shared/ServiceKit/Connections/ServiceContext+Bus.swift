@@ -15,7 +15,8 @@ package struct BusAssembly: Sendable {
 extension ServiceContext {
     /// The broker of `AMQP_URL`, trusted by `AMQP_CA_FILE`.
     ///
-    /// - Parameter purpose: tells this process's connections apart in the broker's list.
+    /// - Parameter purpose: tells this process's connections apart in the broker's list, where that of a publisher
+    ///   already ends in `out` and that of a consumer in `in`.
     package func amqp(_ purpose: String = "") throws(ConfigurationError) -> AMQPConfiguration {
         let url = try settings.string(.amqpURL)
         let caFile = try settings.optionalString(.amqpCAFile)
@@ -28,17 +29,21 @@ extension ServiceContext {
     }
 
     /// The bus, with three readiness conditions: that each connection is up, and that the topology is there for a stage
-    /// that takes from `queues` and publishes to `exchanges`. All are tried for as long as it takes.
+    /// that takes from `queues` and publishes to `exchanges`, those queues included that take what it publishes. All
+    /// are tried for as long as it takes.
+    ///
+    /// - Parameter apps: whose queues are looked for; by default the apps that `queues` are for.
     package func bus(
-        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = []
+        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], apps: [AppID]? = nil
     ) throws(ConfigurationError) -> BusAssembly {
-        let publisher = AMQPPublisher(configuration: try amqp("out"), logger: logger)
-        let consumer = AMQPConsumer(configuration: try amqp("in"), logger: logger)
+        let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
+        let consumer = AMQPConsumer(configuration: try amqp(), logger: logger)
         let outgoing = ConnectionCondition()
         let incoming = ConnectionCondition()
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }
         readiness.register("broker-in") { incoming.state(of: consumer.state) }
-        let topology = Topology(apps: queues.compactMap(\.app)).part(consuming: queues, publishingTo: exchanges)
+        let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
+            .part(consuming: queues, publishingTo: exchanges)
         let configuration = try amqp("check")
         let check = StartupCheck(
             condition: "topology", readiness: readiness, logger: logger, waiting: "the topology was not looked at yet"

@@ -48,11 +48,12 @@ struct TopologyOnBrokerTests {
 }
 
 @Suite struct TopologyPartTests {
-    @Test func `a stage verifies only what is its own`() {
+    @Test func `a stage verifies what is its own and what takes its messages, and nothing else`() {
         let part = Topology(apps: [demo]).part(consuming: [.rulesEvents], publishingTo: [.notifications])
         #expect(Set(part.exchanges.map(\.name)).isSuperset(of: ["notifications", "dead", "return", "retry.5s"]))
         #expect(!part.exchanges.contains { $0.name == "pushes" })
         let work = part.queues.map(\.name).filter { !$0.hasPrefix("retry.") }
-        #expect(work == ["rules.events", "rules.events.dead"])
+        let takers = ["token-registry.notifications.interactive", "token-registry.notifications.bulk"]
+        #expect(Set(work) == Set(["rules.events", "rules.events.dead"] + takers))
     }
 }

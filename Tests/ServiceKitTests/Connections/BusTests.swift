@@ -16,6 +16,9 @@ import Testing
                 try await eventually("the connections", within: .seconds(30)) {
                     test.state("broker-in") == .holds && test.state("broker-out") == .holds
                 }
+                let names = try await TestBroker.control("list_connections", "client_properties")
+                #expect(names.contains("sample test in") && names.contains("sample test out"))
+                #expect(!names.contains("sample test in in") && !names.contains("sample test out out"))
                 try await eventually("the missing topology", within: .seconds(30)) {
                     test.reason("topology")?.contains("missing") == true
                 }
@@ -23,6 +26,28 @@ import Testing
                 try await AMQPAdministrator.with(test.context.amqp(), logger: test.context.logger) {
                     try await Topology(apps: []).apply(using: $0)
                 }
+                try await eventually("readiness", within: .seconds(30)) { test.readiness.report.isReady }
+            }
+        }
+    }
+
+    @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
+    func `who publishes for an app is not ready while that app's queues are missing`() async throws {
+        try await TestBroker.withVirtualHost { url in
+            let test = try TestContext(.amqp, ["AMQP_URL": url])
+            let app = try #require(AppID(rawValue: "late"))
+            let bus = try test.context.bus(queues: [.registryDevices], publishingTo: [.pushes], apps: [app])
+            func apply(_ apps: [AppID]) async throws {
+                try await AMQPAdministrator.with(test.context.amqp(), logger: test.context.logger) {
+                    try await Topology(apps: apps).apply(using: $0)
+                }
+            }
+            try await apply([])
+            try await test.running(bus.services) {
+                try await eventually("the missing queues", within: .seconds(30)) {
+                    test.reason("topology")?.contains("sender.pushes.") == true
+                }
+                try await apply([app])
                 try await eventually("readiness", within: .seconds(30)) { test.readiness.report.isReady }
             }
         }
