@@ -31,6 +31,7 @@ struct APNsSenderApp {
         let stage = Stage(
             service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
             logger: context.logger)
+        context.watch(stage, on: bus)
         let supervisor = LaneSupervisor(lanes: lanes, provider: .apns, pause: stage.pause, resume: stage.resume)
 
         return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [stage, supervisor])

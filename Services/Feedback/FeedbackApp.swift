@@ -17,6 +17,7 @@ import ServiceKit
         let stage = Stage(
             service: context.name, queues: [.feedbackOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: EvidenceStore(database.pool)), logger: context.logger)
+        context.watch(stage, on: bus)
         return ServiceAssembly(database.services + bus.services + [stage])
     }
 }

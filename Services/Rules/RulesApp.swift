@@ -38,6 +38,8 @@ struct RulesApp {
         let outcomes = Stage(
             service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
+        context.watch(events, as: "events", on: bus)
+        context.watch(outcomes, as: "outcomes", on: bus)
 
         return ServiceAssembly(database.services + bus.services + [events, outcomes])
     }

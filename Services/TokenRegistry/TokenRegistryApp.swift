@@ -30,6 +30,8 @@ import ServiceKit
             service: context.name, queues: [.registryDevices], bus: bus.bus,
             handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger),
             logger: context.logger)
+        context.watch(notifications, as: "notifications", on: bus)
+        context.watch(commands, as: "commands", on: bus)
 
         let router = Router(context: BasicRequestContext.self)
         RegistrationRoutes(store: store, verifier: verifier).add(to: router)

@@ -13,6 +13,11 @@ package struct QueueStatus: Hashable, Sendable {
 
     package let queue: WorkQueue
     package let condition: Condition
+
+    package init(queue: WorkQueue, condition: Condition) {
+        self.queue = queue
+        self.condition = condition
+    }
 }
 
 extension QueueStatus.Condition {

@@ -1,0 +1,43 @@
+import AMQP
+import Messaging
+import PushProtocol
+import Testing
+
+@testable import ServiceKit
+
+@Suite struct StageConditionTests {
+    private let missing = AMQPError(.channelClosed(replyCode: 404), operation: "consume", detail: "no such queue")
+
+    private func state(
+        _ conditions: QueueStatus.Condition..., on connection: AMQPConnectionState = .connected,
+        waiting: [String: AMQPError?] = [:]
+    ) -> Readiness.State {
+        let queues = conditions.map { QueueStatus(queue: .rulesEvents, condition: $0) }
+        return StageCondition.state(of: queues, on: connection, waiting: waiting)
+    }
+
+    @Test func `a stage that consumes, or was told not to, is ready`() {
+        #expect(state(.consuming, .paused, .draining) == .holds)
+    }
+
+    @Test func `a stage that holds messages says what is away`() {
+        #expect(
+            state(.consuming, .holding("the database"))
+                == .waiting("holding the messages of rules.events: the database"))
+    }
+
+    @Test func `a stage that does not run yet is not ready`() {
+        #expect(state(.starting) == .waiting("rules.events is not consumed yet"))
+    }
+
+    @Test func `a queue that cannot be consumed is named, with why`() {
+        let reason = Readiness.State.waiting("rules.events cannot be consumed: consume: no such queue")
+        #expect(state(.consuming, waiting: ["rules.events": missing]) == reason)
+        #expect(state(.consuming, waiting: ["rules.outcomes": missing]) == .holds)
+        #expect(state(.consuming, waiting: ["rules.events": nil]) == .holds)
+    }
+
+    @Test func `that no connection is there is told elsewhere`() {
+        #expect(state(.consuming, on: .closed, waiting: ["rules.events": missing]) == .holds)
+    }
+}
