@@ -1,11 +1,12 @@
-"""The last file: a stack of its own comes up beside the first, refuses what it must, and goes without a trace."""
+"""The last file: stacks of their own come up beside the first, refuse what they must, and go without a trace."""
 
 import pathlib
+import signal
 import socket
 import subprocess
 
 from conftest import free_port_base
-from local_stack import LOCAL, Stack
+from local_stack import LOCAL, Stack, eventually
 
 
 def processes_of(state: pathlib.Path) -> list[str]:
@@ -43,3 +44,62 @@ def test_a_taken_port_is_one_clear_line(tmp_path):
     stack.down("--erase")
     assert done.returncode != 0
     assert f"port {base}, wanted for the private RabbitMQ node, is taken" in done.stderr
+
+
+def foreground(stack: Stack, told: pathlib.Path) -> subprocess.Popen:
+    """deploy/local/up as a person runs it: in a session of its own, whose terminal sends the Ctrl-C."""
+    return subprocess.Popen(
+        [LOCAL / "up", "--no-demo"], env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=told.open("w"), start_new_session=True, text=True)
+
+
+def test_ctrl_c_stops_everything_that_was_started(stack, tmp_path):
+    own, told = Stack(tmp_path / "own", free_port_base()), tmp_path / "told"
+    up = foreground(own, told)
+    try:
+        eventually(lambda: "Ctrl-C stops everything" in told.read_text(), 120, "the stack")
+        assert processes_of(own.state)
+        up.send_signal(signal.SIGINT)
+        assert up.wait(90) == 0
+        assert processes_of(own.state) == []
+    finally:
+        own.down("--erase")
+
+
+def test_ctrl_c_while_the_broker_starts_leaves_no_orphan(stack, tmp_path):
+    own, told = Stack(tmp_path / "own", free_port_base()), tmp_path / "told"
+    up = foreground(own, told)
+    try:
+        eventually(lambda: (own.state / "run" / "broker-launcher.pid").exists(), 60, "the broker's launcher")
+        up.send_signal(signal.SIGINT)
+        assert up.wait(90) != 0
+        assert processes_of(own.state) == []
+    finally:
+        own.down("--erase")
+
+
+def test_two_at_once_do_not_get_in_each_others_way(stack, tmp_path):
+    own = Stack(tmp_path / "own", free_port_base())
+    first = foreground(own, tmp_path / "told")
+    try:
+        eventually(lambda: (own.state / "lock").exists() and (own.state / "run").exists(), 60, "the first one's start")
+        second = subprocess.run(
+            [LOCAL / "up", "--detach"], env=own.environment, capture_output=True, text=True, timeout=60)
+        assert second.returncode != 0 and "another deploy/local command is at work" in second.stderr
+        eventually(lambda: "Ctrl-C stops everything" in (tmp_path / "told").read_text(), 120, "the first one's stack")
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.wait(90)
+        own.down("--erase")
+
+
+def test_a_failed_start_takes_down_what_it_started(stack, tmp_path):
+    base = free_port_base()
+    own = Stack(tmp_path / "own", base)
+    # Something that no check before the start can see: the rules cannot be read.
+    own.environment["LOCAL_RULES_DIRECTORY"] = str(tmp_path / "nowhere")
+    done = subprocess.run(
+        [LOCAL / "up", "--detach", "--no-demo"], env=own.environment, capture_output=True, text=True, timeout=180)
+    assert done.returncode != 0 and "rules did not become ready" in done.stderr
+    assert processes_of(own.state) == []
+    own.down("--erase")

@@ -97,7 +97,7 @@ service_environment() {
   esac
   case $service in
     rules)
-      echo "RULES_DIRECTORY=$ROOT/Services/Rules/RuleSets" ;;
+      echo "RULES_DIRECTORY=${LOCAL_RULES_DIRECTORY:-$ROOT/Services/Rules/RuleSets}" ;;
     token-registry)
       echo "REGISTRY_HOST=127.0.0.1"
       echo "REGISTRY_PORT=$REGISTRY_PORT"
