@@ -1,6 +1,9 @@
 """What people get wrong: each gets a clear reason, is visible, and harms nothing around it."""
 
+import base64
+import hmac
 import json
+import pathlib
 import subprocess
 import time
 import uuid
@@ -73,9 +76,11 @@ def test_an_unknown_type_is_counted_and_is_no_error(stack):
 ])
 def test_metacharacters_arrive_as_they_were_written(stack, phones, text):
     token = uuid.uuid4().hex
-    phones("family-portal", "reader", token)
-    data = GOOD | {"message": {"id": text, "text": text, "thread_id": text}, "sender": {"id": text, "name": text}}
-    stack.publish(KEY, event(data=data), content_type="application/cloudevents+json")
+    phones("family-portal", text, token)
+    data = {"message": {"id": text, "text": text, "thread_id": text}, "sender": {"id": text + "!", "name": text},
+            "participants": [text]}
+    body = event(id=f"{uuid.uuid4()} {text}", source=f"/{text}", subject=text, data=data)
+    stack.publish(KEY, body, content_type="application/cloudevents+json")
     (request,) = eventually(lambda: [r for r in stack.requests("apns") if r["token"] == token], what="the push")
     assert request["body"]["aps"]["alert"]["body"] == f"{text}: {text}"
     assert request["body"]["data"]["message_id"] == text
@@ -121,6 +126,31 @@ def test_an_expired_a_forged_and_a_tampered_token_are_401s(stack):
     for bearer in (expired, f"{head}.{claims}.{signature[:-4]}AAAA", f"{head}.{claims}x.{signature}", none):
         status, answer = stack.http("POST", url(stack), BODY, {"Authorization": f"Bearer {bearer}"})
         assert status == 401 and answer["success"] is False
+
+
+def signed(stack, claims: dict, secret: bytes | None = None) -> str:
+    """A token as the app's own backend would sign it, or somebody else's."""
+
+    def part(value: bytes) -> str:
+        return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+    if secret is None:
+        secret = pathlib.Path(stack.env["BEARER_SECRET_FILE"]).read_bytes().strip()
+    text = part(b'{"alg":"HS256","typ":"JWT"}') + "." + part(json.dumps(claims).encode())
+    return text + "." + part(hmac.digest(secret, text.encode(), "sha256"))
+
+
+def test_a_foreign_token_is_a_401_and_a_good_one_is_not(stack):
+    claims = {"sub": "reader", "iss": "heliograph-development", "aud": "family-portal", "exp": int(time.time()) + 600}
+    foreign = [
+        signed(stack, claims | {"iss": "elsewhere"}), signed(stack, claims | {"aud": "another-app"}),
+        signed(stack, claims | {"nbf": int(time.time()) + 600}), signed(stack, claims, secret=b"x" * 48),
+    ]
+    for bearer in foreign:
+        status, answer = stack.http("POST", url(stack), BODY, {"Authorization": f"Bearer {bearer}"})
+        assert status == 401 and answer["success"] is False
+    status, _ = stack.http("POST", url(stack), BODY, {"Authorization": f"Bearer {signed(stack, claims)}"})
+    assert status == 200
 
 
 def test_a_rule_file_with_a_typo_stops_the_start_naming_file_line_and_key(stack, tmp_path):
