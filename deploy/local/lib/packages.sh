@@ -22,7 +22,8 @@ install_packages() {
     fi
   fi
   say "Installing Debian packages: ${missing[*]}"
-  # RUNLEVEL=1 keeps maintainer scripts from starting the system's own broker and database: ours are private.
+  # RUNLEVEL=1 asks maintainer scripts not to start the system's own broker and database. Under systemd they may start
+  # all the same, on the usual ports: ours are private, and the two never meet.
   local log
   log=$(mktemp)
   if ! { "${as_root[@]}" apt-get update -q \
