@@ -64,9 +64,10 @@ take_lock() {
 }
 release_lock() { exec 8>&-; }
 
-# wait_until SECONDS WHAT COMMAND...: polls; says what it waits for; fails with the time-out.
+# wait_until SECONDS WHAT COMMAND...: polls until the command succeeds; returns 1 when the time is up. WHAT tells the
+# reader of the call what is waited for; the caller says it to people.
 wait_until() {
-  local deadline=$((SECONDS + $1)) what=$2
+  local deadline=$((SECONDS + $1))
   shift 2
   until "$@" >/dev/null 2>&1; do
     [ $SECONDS -lt $deadline ] || return 1

@@ -137,7 +137,6 @@ await_ready() {
   for service in "$@"; do
     if ! wait_until 60 "$service" service_is_ready_or_gone "$service" || ! is_running "$service"; then
       tail -n 8 "$STATE/log/$service.log" >&2
-      service_is_ready "$service" 2>/dev/null | head -c 600 >&2
       curl -sS --max-time 2 "http://127.0.0.1:$(admin_port "$service")/health/ready" 2>/dev/null | head -c 800 >&2
       fail "$service did not become ready" "its log is $STATE/log/$service.log"
     fi
@@ -221,11 +220,11 @@ start_stack() {
 # Everything this stack started, the last first, and nothing else.
 stop_stack() {
   local service pids=()
-  for service in rules token-registry apns-sender fcm-sender feedback provider-simulator; do
+  for service in "${SERVICES[@]}"; do
     stop_process "$service" 40 &
     pids+=($!)
   done
-  [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}"
+  wait "${pids[@]}"
   stop_broker
   stop_database
   rm -f "$STATE/run/port-base"
