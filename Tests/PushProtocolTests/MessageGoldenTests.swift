@@ -52,6 +52,23 @@ import Testing
                 ]))
     }
 
+    @Test func `push version 1, to what FCM addresses besides registration tokens`() throws {
+        func target(_ text: String, _ address: Push.Address?) -> Push.Target {
+            .init(
+                device: Self.device, token: DeviceToken(secret: text), address: address,
+                notification: Self.notification, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
+        }
+        try Self.check(
+            "push.addresses.v1.json",
+            Push(
+                trace: Self.trace, app: Self.app, provider: .fcm, environment: .production, lane: .bulk,
+                content: Content(body: "B", fcm: FCMOverride(validateOnly: true)),
+                targets: [
+                    target("token", nil), target("installation", .fid), target("news", .topic),
+                    target("'news' in topics", .condition),
+                ]))
+    }
+
     @Test func `outcomes version 1`() throws {
         let at = Timestamp(milliseconds: 1_767_225_600_123)
         let registered = Timestamp(milliseconds: 1_767_220_000_000)

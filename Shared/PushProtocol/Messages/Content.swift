@@ -74,7 +74,13 @@ package struct APNsOverride: Codable, Hashable, Sendable {
 
 /// Laid verbatim over the `message` object that the FCM sender rendered, object by object.
 package struct FCMOverride: Codable, Hashable, Sendable {
+    /// In FCM's own field names, snake_case or lowerCamelCase; never a target.
     package var message: JSONValue?
+    /// A dry run: FCM checks the message and its target and delivers nothing. Absent means `false`.
+    package var validateOnly: Bool?
 
-    package init(message: JSONValue? = nil) { self.message = message }
+    package init(message: JSONValue? = nil, validateOnly: Bool? = nil) {
+        self.message = message
+        self.validateOnly = validateOnly
+    }
 }

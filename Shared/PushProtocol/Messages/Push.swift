@@ -31,11 +31,23 @@ package struct Push: WireMessage, Hashable {
         self.targets = targets
     }
 
-    /// One registration of one user.
+    /// What an FCM target's `token` is when it is not a registration token (`push-protocols` B.2).
+    package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
+        /// A Firebase installation ID: one device, as a registration token is.
+        case fid
+        /// Every device subscribed to the topic of this name.
+        case topic
+        /// Every device whose topics fulfil this condition.
+        case condition
+    }
+
+    /// One registration of one user; or, with an ``Address`` of many devices, whoever is subscribed.
     package struct Target: Codable, Hashable, Sendable {
-        /// The registration's id.
+        /// The registration's id. For a topic or condition, an id that its sender derived from it.
         package var device: UUID
         package var token: DeviceToken
+        /// What `token` is; absent for an APNs device token and an FCM registration token.
+        package var address: Address?
         /// The notification id of the user this device belongs to.
         package var notification: UUID
         package var badge: Int?
@@ -43,10 +55,12 @@ package struct Push: WireMessage, Hashable {
         package var registeredAt: Timestamp
 
         package init(
-            device: UUID, token: DeviceToken, notification: UUID, badge: Int? = nil, registeredAt: Timestamp
+            device: UUID, token: DeviceToken, address: Address? = nil, notification: UUID, badge: Int? = nil,
+            registeredAt: Timestamp
         ) {
             self.device = device
             self.token = token
+            self.address = address
             self.notification = notification
             self.badge = badge
             self.registeredAt = registeredAt

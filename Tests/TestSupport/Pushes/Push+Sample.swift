@@ -24,11 +24,11 @@ extension Push.Target {
     /// A target whose token is the conformance vectors' `T1`, or the one given.
     package static func sample(
         token: String = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", badge: Int? = nil,
-        device: UUID = UUID(), notification: UUID = UUID(),
+        device: UUID = UUID(), notification: UUID = UUID(), address: Push.Address? = nil,
         registeredAt: Timestamp = Timestamp(milliseconds: 1_767_220_000_000)
     ) -> Push.Target {
         Push.Target(
-            device: device, token: DeviceToken(secret: token), notification: notification, badge: badge,
-            registeredAt: registeredAt)
+            device: device, token: DeviceToken(secret: token), address: address, notification: notification,
+            badge: badge, registeredAt: registeredAt)
     }
 }
