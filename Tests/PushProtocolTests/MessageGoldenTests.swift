@@ -92,6 +92,19 @@ import Testing
                 ]))
     }
 
+    @Test func `at most once is written down and survives the trip, with the outcome that it may lead to`() throws {
+        var push = try Push.decode(wireBody: Self.bytes("push.v1.json"))
+        #expect(push.delivery == nil)
+        push.delivery = .atMostOnce
+        let body = try push.wireBody()
+        #expect(String(decoding: body, as: UTF8.self).contains(#""delivery":"at-most-once""#))
+        #expect(try Push.decode(wireBody: body) == push)
+
+        var outcomes = try Outcomes.decode(wireBody: Self.bytes("outcomes.v1.json"))
+        outcomes.outcomes[0].answer = .unknown(reason: "connection-lost")
+        #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
+    }
+
     @Test(arguments: ["register", "unregister", "deactivate", "correct"])
     func `device command version 1`(verb: String) throws {
         let user = UserID(rawValue: "457")!

@@ -32,7 +32,7 @@ import Testing
         let heard = Self.topology.bindings.filter { $0.queue == "feedback.outcomes" && $0.exchange == "outcomes" }
         #expect(
             Set(heard.map(\.routingKey)) == [
-                "*.unregistered", "*.rejected", "*.throttled", "*.misconfigured", "*.expired", "*.skipped",
+                "*.unregistered", "*.rejected", "*.throttled", "*.misconfigured", "*.expired", "*.skipped", "*.unknown",
             ])
     }
 

@@ -7,7 +7,9 @@ import Testing
     @Test(
         arguments: [
             (.notProcessed(HTTP2Failure(.queueFull, "10000 requests wait")), .deferred(reason: "queue-full")),
-            (.cancelled(written: true), .deferred(reason: "cancelled")),
+            (.cancelled(written: false), .deferred(reason: "cancelled")),
+            (.cancelled(written: true), .ambiguous(reason: "cancelled")),
+            (.deadlineExceeded(written: false), .notProcessed(reason: "timed-out")),
             (.closed, .deferred(reason: "client-closed")),
             (.notProcessed(HTTP2Failure(.goAway, "")), .notProcessed(reason: "goaway")),
             (.notProcessed(HTTP2Failure(.connectFailed, "10.0.0.1")), .unreachable(reason: "connect-failed")),

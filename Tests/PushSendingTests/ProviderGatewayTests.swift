@@ -10,12 +10,13 @@ import Testing
     private static func answer(_ status: Int) -> ScriptedTransport.Answer { .success(ProviderResponse(status: status)) }
 
     private func send(
-        over transport: ScriptedTransport, _ consequences: [Int: Consequence] = [:], to target: Push.Target = .sample()
+        over transport: ScriptedTransport, _ consequences: [Int: Consequence] = [:], to target: Push.Target = .sample(),
+        delivery: DeliveryPolicy = .atLeastOnce
     ) async -> GatewayAnswer {
         let gateway = ProviderGateway(
             wire: StatusWire(consequences: consequences), credentials: mint.cache(time.clock), transport: transport,
             clock: time.clock)
-        return await gateway.send(to: target, from: gateway.render(.sample()))
+        return await gateway.send(to: target, from: gateway.render(.sample()), delivery: delivery)
     }
 
     @Test func `what the provider settles is the answer`() async {
@@ -52,6 +53,7 @@ import Testing
         let answer = await send(over: transport, [403: .reconnect(reason: "Unrelated", otherwise: .halts)])
         #expect(answer == .halted(reason: "Unrelated"))
         #expect(transport.sent.map(\.generation) == [0, 1])
+        #expect(transport.generation == 2)
         #expect(mint.count == 1)
     }
 
@@ -81,6 +83,29 @@ import Testing
         let transport = ScriptedTransport(.failure(error))
         #expect(await send(over: transport) == answer)
         #expect(transport.sent.count == requests)
+    }
+
+    @Test(arguments: [TransportError.ambiguous(reason: "reset"), .timedOut])
+    func `at most once, what may have been taken is over`(error: TransportError) async {
+        let transport = ScriptedTransport(.failure(error), Self.answer(200))
+        guard case .settled(.unknown) = await send(over: transport, delivery: .atMostOnce) else {
+            Issue.record("not settled as unknown")
+            return
+        }
+        #expect(transport.sent.count == 1)
+    }
+
+    @Test func `at most once, what was certainly not taken is tried again`() async {
+        let transport = ScriptedTransport(.failure(.notProcessed(reason: "goaway")))
+        let answer = await send(over: transport, delivery: .atMostOnce)
+        #expect(answer == .backOff(floor: .seconds(10), reason: "goaway"))
+    }
+
+    @Test func `a halted lane probes on another connection, where what was mended takes effect`() async {
+        let transport = ScriptedTransport(Self.answer(400))
+        #expect(await send(over: transport, [400: .halt(reason: "TopicDisallowed")]) == .halted(reason: "TopicDisallowed"))
+        #expect(transport.sent.count == 1)
+        #expect(transport.generation == 1)
     }
 
     @Test func `without a credential nothing is sent, and the reason decides`() async {

@@ -17,16 +17,20 @@ import Testing
         return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
     }
 
-    private func inbound(_ push: Push, attempt: Int = 1, app: String = "demo") throws -> Inbound {
+    private func inbound(
+        _ push: Push, attempt: Int = 1, app: String = "demo", redelivered: Bool = false
+    ) throws -> Inbound {
         Inbound(
             queue: .senderPushes(.apns, .interactive, AppID(rawValue: app)!), exchange: "pushes",
-            routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt, firstSeen: .sample)
+            routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt, redelivered: redelivered,
+            firstSeen: .sample)
     }
 
     private func handle(
-        _ push: Push, attempt: Int = 1, by handler: PushStageHandler<ScriptedGateway>
+        _ push: Push, attempt: Int = 1, redelivered: Bool = false, by handler: PushStageHandler<ScriptedGateway>
     ) async throws -> Verdict {
-        let delivery = Delivery(inbound: try inbound(push, attempt: attempt), message: push)
+        let delivery = Delivery(
+            inbound: try inbound(push, attempt: attempt, redelivered: redelivered), message: push)
         return try #require(await handler.handle([delivery]).first)
     }
 
@@ -177,6 +181,40 @@ import Testing
         time.advance(by: .seconds(601))
         _ = try await handle(push, by: handler)
         #expect(gateway.sent.count == 7)
+    }
+
+    @Test(arguments: [DeliveryPolicy.atLeastOnce, .atMostOnce])
+    func `what another sender had in hand is sent again, or at most once is not`(delivery: DeliveryPolicy) async throws {
+        let push = Push.sample(delivery: delivery, targets: targets(2))
+        let verdict = try await handle(push, redelivered: true, by: handler())
+        #expect(verdict.disposition == .done)
+        switch delivery {
+        case .atLeastOnce: #expect(gateway.sent.count == 2)
+        case .atMostOnce:
+            #expect(gateway.sent.isEmpty)
+            #expect(
+                try outcomes(verdict)["apns.unknown"]?.map(\.answer)
+                    == Array(repeating: .unknown(reason: "redelivered"), count: 2))
+        }
+    }
+
+    @Test func `at most once, a redelivery is still answered from memory`() async throws {
+        let push = Push.sample(delivery: .atMostOnce), handler = handler()
+        _ = try await handle(push, by: handler)
+        let again = try await handle(push, redelivered: true, by: handler)
+        #expect(gateway.sent.count == 1)
+        #expect(try outcomes(again)["apns.accepted"]?.count == 1)
+    }
+
+    @Test func `an outage that only loses answers is seen as one`() async throws {
+        gateway.answer { _, _ in .settled(.unknown(reason: "connection-lost")) }
+        let handler = handler()
+        for _ in 0..<5 { _ = try await handle(.sample(), by: handler) }
+        guard case .postpone = try await handle(.sample(), by: handler).disposition else {
+            Issue.record("the lane did not pause")
+            return
+        }
+        #expect(gateway.sent.count == 5)
     }
 
     @Test func `a halted lane keeps its pushes: none becomes a rejection, and few are sent`() async throws {

@@ -90,7 +90,7 @@ import Testing
     @Test func `the earlier expiry holds`() throws {
         let soon = Date(timeIntervalSince1970: 100)
         let draft = NotificationDraft(
-            rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: .seconds(60),
+            rule: "r", lane: .bulk, content: Content(title: "t"), expiresAfter: .seconds(60), delivery: .atMostOnce,
             recipients: [.init(user: user("1"), badge: nil)])
         func expiry(_ arrival: Int64) -> Int64? {
             draft.notifications(about: event("t", expiresAt: soon, [:]), arrivedAt: .init(milliseconds: arrival))[0]
@@ -98,5 +98,6 @@ import Testing
         }
         #expect(expiry(0) == 60_000)
         #expect(expiry(90_000) == 100_000)
+        #expect(draft.notifications(about: event("t", [:]), arrivedAt: .now)[0].delivery == .atMostOnce)
     }
 }

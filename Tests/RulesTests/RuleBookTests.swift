@@ -61,12 +61,13 @@ import Testing
                 say: "{ title: T, subtitle: S, deep-link: app://x, image: https://example.com/i.png }",
                 how: """
                     { lane: bulk, sound: ping.caf, badge: 0, category: c, thread: t, interruption-level: passive,
-                              expires-after: 7d, collapse-key: k, apns: { headers: { apns-priority: 5 }, payload: { x: [1] } },
+                              expires-after: 7d, delivery: at-most-once, collapse-key: k, apns: { headers: { apns-priority: 5 }, payload: { x: [1] } },
                               fcm: { message: { android: { ttl: 3s } } } }
                     """))
         let draft = try #require(try rules.evaluate(event("thing.happened", ["users": [1]])).first)
         #expect(draft.lane == .bulk)
         #expect(draft.expiresAfter == .seconds(604_800))
+        #expect(draft.delivery == .atMostOnce)
         #expect(
             draft.content
                 == Content(

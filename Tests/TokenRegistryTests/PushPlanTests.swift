@@ -78,6 +78,12 @@ import Testing
         #expect(Self.registration("a", "t", .fcm, .development).device == Self.registration("a", "t", .fcm).device)
     }
 
+    @Test func `what the rule decided about lost answers goes along`() {
+        var notification = Self.notification(to: ["a"])
+        notification.delivery = .atMostOnce
+        #expect(Self.plan(notification, [Self.registration("a", "01")]).pushes.map(\.delivery) == [.atMostOnce])
+    }
+
     @Test func `an expired notification ends as expired for each recipient`() {
         let plan = Self.plan(
             Self.notification(to: ["a", "b"], expiresAt: Self.now), [Self.registration("a", "01")])

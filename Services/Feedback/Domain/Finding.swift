@@ -33,7 +33,7 @@ struct Finding: Hashable, Sendable {
             verdict = .suspect
             self.reason = reason
             goneSince = nil
-        case .rejected(_, suspectToken: false), .accepted, .throttled, .misconfigured, .expired, .skipped:
+        case .rejected(_, suspectToken: false), .accepted, .throttled, .misconfigured, .expired, .skipped, .unknown:
             return nil
         }
         notification = outcome.notification

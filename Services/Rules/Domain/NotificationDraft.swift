@@ -8,6 +8,7 @@ struct NotificationDraft: Hashable, Sendable {
     var lane: Lane
     var content: Content
     var expiresAfter: Duration?
+    var delivery: DeliveryPolicy? = nil
     /// Users, each once, at least one.
     var recipients: [Recipient]
 
@@ -29,7 +30,7 @@ struct NotificationDraft: Hashable, Sendable {
                     id: DerivedID.message(source: event.source, event: event.id, rule: rule, index: index),
                     correlation: event.id, causation: event.id, traceparent: event.traceparent),
                 app: event.app, rule: self.rule, lane: lane, content: content,
-                expiresAt: expiration(of: event, arrivedAt: arrival),
+                expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery,
                 recipients: recipients[start..<min(start + size, recipients.count)].map { recipient in
                     Notification.Recipient(
                         user: recipient.user,

@@ -57,6 +57,8 @@ struct Rule: Hashable, Sendable {
         /// Counted from when the event arrived: the upstream's clock is not ours, and one that knows better says
         /// `expirytime`.
         var expiresAfter: Duration?
+        /// When a provider's answer is lost; absent: at least once.
+        var delivery: DeliveryPolicy?
         var collapseKey: Template?
         var apns: APNsOverride?
         var fcm: FCMOverride?

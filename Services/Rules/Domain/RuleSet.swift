@@ -43,7 +43,8 @@ struct RuleSet: Sendable {
                 drafts.append(
                     NotificationDraft(
                         rule: rule.name, lane: rule.how.lane, content: try rule.content(scope),
-                        expiresAfter: rule.how.expiresAfter, recipients: recipients))
+                        expiresAfter: rule.how.expiresAfter, delivery: rule.how.delivery,
+                        recipients: recipients))
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }

@@ -5,7 +5,7 @@ extension RuleFileReader {
     func manner(_ field: Field, _ shapes: [EventShape]) -> Rule.Manner? {
         let keys = [
             "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
-            "apns", "fcm",
+            "delivery", "apns", "fcm",
         ]
         guard let table = table(field, keys: keys) else { return nil }
         return Rule.Manner(
@@ -15,6 +15,7 @@ extension RuleFileReader {
             category: table["category"].flatMap { text($0) }, thread: table["thread"].flatMap { template($0, shapes) },
             interruptionLevel: table["interruption-level"].flatMap { choice($0) },
             expiresAfter: table["expires-after"].flatMap { duration($0) },
+            delivery: table["delivery"].flatMap { choice($0) },
             collapseKey: table["collapse-key"].flatMap { template($0, shapes) },
             apns: table["apns"].flatMap { apns($0) }, fcm: table["fcm"].flatMap { fcm($0) })
     }

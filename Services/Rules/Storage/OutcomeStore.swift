@@ -33,7 +33,7 @@ extension Outcome.Answer {
     fileprivate var reason: String? {
         switch self {
         case .unregistered(_, let reason), .rejected(let reason, _), .throttled(let reason), .misconfigured(let reason),
-            .skipped(let reason):
+            .skipped(let reason), .unknown(let reason):
             reason.replacing("\0", with: "")
         case .accepted, .expired: nil
         }

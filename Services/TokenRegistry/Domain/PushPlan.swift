@@ -55,7 +55,7 @@ extension Notification {
             return Push(
                 trace: trace.next(id: DerivedID.caused(by: trace.id, word, index: index)), app: app,
                 provider: destination.provider, environment: destination.environment, lane: lane, content: content,
-                expiresAt: expiresAt, targets: targets)
+                expiresAt: expiresAt, delivery: delivery, targets: targets)
         }
     }
 

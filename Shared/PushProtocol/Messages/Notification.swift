@@ -16,11 +16,13 @@ package struct Notification: WireMessage, Hashable {
     package var content: Content
     /// After this moment nobody is told any more; absent: the provider's own storage rules.
     package var expiresAt: Timestamp?
+    /// Absent: at least once.
+    package var delivery: DeliveryPolicy?
     package var recipients: [Recipient]
 
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
-        recipients: [Recipient]
+        delivery: DeliveryPolicy? = nil, recipients: [Recipient]
     ) {
         self.trace = trace
         self.app = app
@@ -28,6 +30,7 @@ package struct Notification: WireMessage, Hashable {
         self.lane = lane
         self.content = content
         self.expiresAt = expiresAt
+        self.delivery = delivery
         self.recipients = recipients
     }
 

@@ -78,13 +78,15 @@ package struct Outcome: Codable, Hashable, Sendable {
         case expired
         /// Deliberately not sent: `unconfigured`, `no-device`.
         case skipped(reason: String)
+        /// Perhaps taken, perhaps not, and not sent again: the push was to be sent at most once.
+        case unknown(reason: String)
     }
 }
 
 extension Outcome.Answer {
     /// The second word of the routing key.
     package enum Disposition: String, Codable, Sendable, CaseIterable, Comparable {
-        case accepted, unregistered, rejected, throttled, misconfigured, expired, skipped
+        case accepted, unregistered, rejected, throttled, misconfigured, expired, skipped, unknown
 
         package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }
@@ -98,6 +100,7 @@ extension Outcome.Answer {
         case .misconfigured: .misconfigured
         case .expired: .expired
         case .skipped: .skipped
+        case .unknown: .unknown
         }
     }
 }
@@ -121,6 +124,7 @@ extension Outcome.Answer: Codable {
         case .misconfigured: self = .misconfigured(reason: try reason())
         case .expired: self = .expired
         case .skipped: self = .skipped(reason: try reason())
+        case .unknown: self = .unknown(reason: try reason())
         }
     }
 
@@ -135,7 +139,7 @@ extension Outcome.Answer: Codable {
         case .rejected(let reason, let suspectToken):
             try container.encode(reason, forKey: .reason)
             if suspectToken { try container.encode(true, forKey: .suspectToken) }
-        case .throttled(let reason), .misconfigured(let reason), .skipped(let reason):
+        case .throttled(let reason), .misconfigured(let reason), .skipped(let reason), .unknown(let reason):
             try container.encode(reason, forKey: .reason)
         case .expired: break
         }

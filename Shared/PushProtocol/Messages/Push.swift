@@ -15,11 +15,13 @@ package struct Push: WireMessage, Hashable {
     package var lane: Lane
     package var content: Content
     package var expiresAt: Timestamp?
+    /// Absent: at least once.
+    package var delivery: DeliveryPolicy?
     package var targets: [Target]
 
     package init(
         trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane, content: Content,
-        expiresAt: Timestamp? = nil, targets: [Target]
+        expiresAt: Timestamp? = nil, delivery: DeliveryPolicy? = nil, targets: [Target]
     ) {
         self.trace = trace
         self.app = app
@@ -28,6 +30,7 @@ package struct Push: WireMessage, Hashable {
         self.lane = lane
         self.content = content
         self.expiresAt = expiresAt
+        self.delivery = delivery
         self.targets = targets
     }
 

@@ -68,8 +68,10 @@ extension TransportError {
                     .notProcessed(reason: failure.code.rawValue)
                 }
         case .ambiguous(let failure): self = .ambiguous(reason: failure.code.rawValue)
-        case .deadlineExceeded: self = .timedOut
-        case .cancelled: self = .deferred(reason: "cancelled")
+        case .deadlineExceeded(written: true): self = .timedOut
+        case .deadlineExceeded(written: false): self = .notProcessed(reason: "timed-out")
+        case .cancelled(written: true): self = .ambiguous(reason: "cancelled")
+        case .cancelled(written: false): self = .deferred(reason: "cancelled")
         case .closed: self = .deferred(reason: "client-closed")
         case .invalidRequest: self = .notProcessed(reason: "request-not-expressible")
         case .invalidConfiguration: self = .unreachable(reason: "client-misconfigured")

@@ -20,8 +20,8 @@ package enum TransportError: Error, Hashable, Sendable {
     case notProcessed(reason: String)
     /// Not the provider's doing: too many requests wait here, or this process stops.
     case deferred(reason: String)
-    /// It may have been processed: the connection ended before the answer.
+    /// It may have been processed: the connection, or the wait for it, ended before the answer.
     case ambiguous(reason: String)
-    /// No answer within the deadline.
+    /// It may have been processed: it was written, and no answer came within the deadline.
     case timedOut
 }

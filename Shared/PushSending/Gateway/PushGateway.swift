@@ -8,7 +8,9 @@ package protocol PushGateway: Sendable {
     func render(_ push: Push) -> Rendering
 
     /// Sends to one target and tries every remedy that needs no waiting. Never throws: what is known is the answer.
-    func send(to target: Push.Target, from rendering: Rendering) async -> GatewayAnswer
+    ///
+    /// `delivery` decides about what may or may not have been taken.
+    func send(to target: Push.Target, from rendering: Rendering, delivery: DeliveryPolicy) async -> GatewayAnswer
 }
 
 /// The gateway over a provider's wire: request, credential, exchange, consequence.
@@ -32,16 +34,21 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
 
     package func render(_ push: Push) -> Wire.Rendering { wire.render(push, now: clock.now()) }
 
-    package func send(to target: Push.Target, from rendering: Wire.Rendering) async -> GatewayAnswer {
+    package func send(
+        to target: Push.Target, from rendering: Wire.Rendering, delivery: DeliveryPolicy
+    ) async -> GatewayAnswer {
         do throws(LocalRejection) {
-            return try await send(wire.request(to: target, from: rendering), to: target)
+            return try await send(
+                wire.request(to: target, from: rendering), to: target, Remedies(delivery: delivery))
         } catch {
             return .refusedHere(error)
         }
     }
 
-    private func send(_ request: ProviderRequest, to target: Push.Target) async -> GatewayAnswer {
-        var remedies = Remedies()
+    private func send(
+        _ request: ProviderRequest, to target: Push.Target, _ remedies: Remedies
+    ) async -> GatewayAnswer {
+        var remedies = remedies
         var refused: Credential?
         do throws(CredentialError) {
             while true {

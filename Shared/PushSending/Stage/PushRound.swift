@@ -5,19 +5,21 @@ struct PushRound: Sendable {
     /// The answers of those targets that were sent to, by their place.
     var answers: [Int: GatewayAnswer] = [:]
 
-    /// Sends to the targets at `places`, at most `concurrency` at a time.
+    /// Sends to the targets of `push` at `places`, at most `concurrency` at a time.
     static func run<Gateway: PushGateway>(
-        _ places: ArraySlice<Int>, of targets: [Push.Target], from rendering: Gateway.Rendering,
-        through gateway: Gateway,
+        _ places: ArraySlice<Int>, of push: Push, from rendering: Gateway.Rendering, through gateway: Gateway,
         concurrency: Int
     ) async -> PushRound {
         await withTaskGroup(of: (Int, GatewayAnswer).self) { group in
             var round = PushRound()
             var rest = places
             var isOpen = true
+            let delivery = push.delivery ?? .atLeastOnce
             func sendNext() {
                 guard isOpen, !Task.isCancelled, let place = rest.popFirst() else { return }
-                group.addTask { (place, await gateway.send(to: targets[place], from: rendering)) }
+                group.addTask {
+                    (place, await gateway.send(to: push.targets[place], from: rendering, delivery: delivery))
+                }
             }
             for _ in 0..<concurrency { sendNext() }
             while let (place, answer) = await group.next() {
@@ -49,6 +51,7 @@ extension GatewayAnswer {
 
     fileprivate var report: LaneBreaker.Report {
         switch self {
+        case .settled(.unknown(let reason)): .unavailable(reason: reason)
         case .settled, .throttled: .answered
         case .refusedHere, .deferred: .nothing
         case .backOff(_, let reason): .unavailable(reason: reason)

@@ -23,6 +23,8 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     struct History: Sendable {
         var attempt: Int
         var firstSeen: Timestamp
+        /// Somebody had it and did not settle it: nobody knows how far that one came.
+        var redelivered = false
     }
 
     func send(_ push: Push, _ history: History) async -> PushSettlement {
@@ -33,6 +35,10 @@ struct PushSender<Gateway: PushGateway>: Sendable {
 
         var settlement = PushSettlement()
         var todo = recall(push, into: &settlement)
+        if push.delivery == .atMostOnce, history.redelivered {
+            settlement.outcomes += todo.map { outcome(push.targets[$0], .unknown(reason: "redelivered")) }
+            return settlement
+        }
         guard !todo.isEmpty else { return settlement }
         let rendering = lane.gateway.render(push)
         while !todo.isEmpty, !Task.isCancelled {
@@ -46,7 +52,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             case .open: count = todo.count
             }
             let round = await PushRound.run(
-                todo.prefix(count), of: push.targets, from: rendering, through: lane.gateway, concurrency: concurrency)
+                todo.prefix(count), of: push, from: rendering, through: lane.gateway, concurrency: concurrency)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             todo = take(round, todo, of: push, history, into: &settlement)
         }

@@ -74,7 +74,10 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
         let push = delivery.message
         if lanes[LaneKey(app: push.app, environment: push.environment)] == nil { report(unconfigured: push) }
         let settlement = await sender.send(
-            push, .init(attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen))
+            push,
+            .init(
+                attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
+                redelivered: delivery.inbound.redelivered))
         metrics.count(settlement.outcomes, of: push)
         let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push).map { disposition, outcomes in
             try Outbound(

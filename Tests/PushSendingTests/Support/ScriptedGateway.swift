@@ -17,7 +17,7 @@ final class ScriptedGateway: PushGateway {
 
     func render(_ push: Push) {}
 
-    func send(to target: Push.Target, from rendering: Void) async -> GatewayAnswer {
+    func send(to target: Push.Target, from rendering: Void, delivery: DeliveryPolicy) async -> GatewayAnswer {
         let call = log.withLock { log in
             log.append(target.token)
             return log.count

@@ -11,12 +11,12 @@ extension Push {
     package static func sample(
         _ content: Content = Content(title: "Hi", body: "Yo"), provider: Provider = .apns, app: String = "demo",
         environment: ProviderEnvironment = .production, lane: Lane = .interactive, expiresAt: Timestamp? = nil,
-        targets: [Target] = [.sample()], id: UUID = UUID()
+        delivery: DeliveryPolicy? = nil, targets: [Target] = [.sample()], id: UUID = UUID()
     ) -> Push {
         Push(
             trace: Trace(id: id, correlation: "event-1", causation: "notification-1"), app: AppID(rawValue: app)!,
             provider: provider, environment: environment, lane: lane, content: content, expiresAt: expiresAt,
-            targets: targets)
+            delivery: delivery, targets: targets)
     }
 }
 
