@@ -105,6 +105,20 @@ import Testing
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 
+    @Test func `how the lane fares and where a push was accepted survive the trip, and older builds write neither`()
+        throws
+    {
+        var outcomes = try Outcomes.decode(wireBody: Self.bytes("outcomes.v1.json"))
+        #expect(outcomes.pulse == nil)
+        #expect(outcomes.outcomes.allSatisfy { $0.elsewhere == nil })
+        outcomes.pulse = LanePulse(
+            sender: Self.device, minute: Timestamp(milliseconds: 1_767_225_659_999).minute, answered: 100,
+            acceptedAt: nil)
+        outcomes.outcomes[0].elsewhere = .development
+        #expect(outcomes.pulse?.minute == Timestamp(milliseconds: 1_767_225_600_000))
+        #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
+    }
+
     @Test(arguments: ["register", "unregister", "deactivate", "correct"])
     func `device command version 1`(verb: String) throws {
         let user = UserID(rawValue: "457")!

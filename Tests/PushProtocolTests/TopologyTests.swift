@@ -28,11 +28,12 @@ import Testing
         #expect(limited.count == WorkQueue.all(apps: Self.apps).count)
     }
 
-    @Test func `feedback hears every disposition but acceptance`() {
+    @Test func `feedback hears every disposition, but of acceptances only those elsewhere`() {
         let heard = Self.topology.bindings.filter { $0.queue == "feedback.outcomes" && $0.exchange == "outcomes" }
         #expect(
             Set(heard.map(\.routingKey)) == [
                 "*.unregistered", "*.rejected", "*.throttled", "*.misconfigured", "*.expired", "*.skipped", "*.unknown",
+                "*.accepted.elsewhere",
             ])
     }
 

@@ -1,7 +1,8 @@
 package import FoundationEssentials
 
 /// What became of the targets of a push, in batches of one disposition. Exchange `outcomes`, routing key
-/// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device.
+/// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device. What was
+/// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`.
 package struct Outcomes: WireMessage, Hashable {
     package static let messageType = "heliograph.outcomes"
     package static let messageVersion = 1
@@ -12,16 +13,20 @@ package struct Outcomes: WireMessage, Hashable {
     /// Absent when the registry answers.
     package var environment: ProviderEnvironment?
     package var lane: Lane
+    /// With evidence against tokens, how the sender's lane fares; absent otherwise.
+    package var pulse: LanePulse?
     package var outcomes: [Outcome]
 
     package init(
-        trace: Trace, app: AppID, origin: Origin, environment: ProviderEnvironment?, lane: Lane, outcomes: [Outcome]
+        trace: Trace, app: AppID, origin: Origin, environment: ProviderEnvironment?, lane: Lane,
+        pulse: LanePulse? = nil, outcomes: [Outcome]
     ) {
         self.trace = trace
         self.app = app
         self.origin = origin
         self.environment = environment
         self.lane = lane
+        self.pulse = pulse
         self.outcomes = outcomes
     }
 
@@ -50,15 +55,19 @@ package struct Outcome: Codable, Hashable, Sendable {
     package var at: Timestamp
     /// The registration time the push was addressed with; absent without a device.
     package var registeredAt: Timestamp?
+    /// The environment whose provider took it, where that is not the push's own: the registration is misplaced.
+    package var elsewhere: ProviderEnvironment?
 
     package init(
-        notification: UUID, device: UUID?, answer: Answer, at: Timestamp, registeredAt: Timestamp?
+        notification: UUID, device: UUID?, answer: Answer, at: Timestamp, registeredAt: Timestamp?,
+        elsewhere: ProviderEnvironment? = nil
     ) {
         self.notification = notification
         self.device = device
         self.answer = answer
         self.at = at
         self.registeredAt = registeredAt
+        self.elsewhere = elsewhere
     }
 
     /// The one answer. `reason` is the provider's own word (`BadTopic`, `SENDER_ID_MISMATCH`) or ours.

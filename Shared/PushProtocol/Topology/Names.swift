@@ -100,4 +100,9 @@ package enum RoutingKey {
     package static func outcomes(_ origin: Outcomes.Origin, _ disposition: Outcome.Answer.Disposition) -> String {
         "\(origin.rawValue).\(disposition.rawValue)"
     }
+
+    /// Acceptances in another environment than the push was for: a correction follows from them.
+    package static func acceptedElsewhere(_ origin: Outcomes.Origin) -> String {
+        "\(outcomes(origin, .accepted)).elsewhere"
+    }
 }

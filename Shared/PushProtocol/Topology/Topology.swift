@@ -130,7 +130,9 @@ extension WorkQueue {
         case .registryDevices: [(.devices, "command.#")]
         case .senderPushes(let provider, let lane, let app): [(.pushes, RoutingKey.push(provider, lane, app))]
         case .feedbackOutcomes:
-            Outcome.Answer.Disposition.allCases.filter { $0 != .accepted }.map { (.outcomes, "*.\($0.rawValue)") }
+            Outcome.Answer.Disposition.allCases.map { disposition in
+                (.outcomes, disposition == .accepted ? "*.accepted.elsewhere" : "*.\(disposition.rawValue)")
+            }
         }
     }
 }

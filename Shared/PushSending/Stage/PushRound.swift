@@ -4,6 +4,8 @@ import PushProtocol
 struct PushRound: Sendable {
     /// The answers of those targets that were sent to, by their place.
     var answers: [Int: GatewayAnswer] = [:]
+    /// Where the provider took them, of those targets that it took in another environment than the push is for.
+    var elsewhere: [Int: ProviderEnvironment] = [:]
 
     /// Sends to the targets of `push` at `places`, at most `concurrency` at a time.
     static func run<Gateway: PushGateway>(

@@ -7,6 +7,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     private let retry: RetryPolicy
     private let concurrency: Int
     private let clock: SenderClock
+    private let otherEnvironment: OtherEnvironment
 
     /// `concurrency` bounds the requests in flight for one push.
     init(
@@ -17,6 +18,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         self.retry = retry
         self.concurrency = concurrency
         self.clock = clock
+        otherEnvironment = OtherEnvironment(clock: clock)
     }
 
     /// How often and since when a push has been tried.
@@ -51,9 +53,10 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             case .probe: count = 1
             case .open: count = todo.count
             }
-            let round = await PushRound.run(
+            var round = await PushRound.run(
                 todo.prefix(count), of: push, from: rendering, through: lane.gateway, concurrency: concurrency)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
+            await otherEnvironment.amend(&round, of: push, on: lanes, concurrency: concurrency)
             todo = take(round, todo, of: push, history, into: &settlement)
         }
         // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
@@ -65,10 +68,12 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         PushSettlement(outcomes: push.targets.map { outcome($0, answer) })
     }
 
-    private func outcome(_ target: Push.Target, _ answer: Outcome.Answer) -> Outcome {
+    private func outcome(
+        _ target: Push.Target, _ answer: Outcome.Answer, elsewhere: ProviderEnvironment? = nil
+    ) -> Outcome {
         Outcome(
             notification: target.notification, device: target.device, answer: answer, at: clock.now(),
-            registeredAt: target.registeredAt)
+            registeredAt: target.registeredAt, elsewhere: elsewhere)
     }
 
     /// Answers what was settled before a redelivery, and returns the places of the targets that are still to be sent.
@@ -89,7 +94,8 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         for place in todo {
             let target = push.targets[place]
             switch round.answers[place] {
-            case .settled(let answer): finished.append((target, outcome(target, answer)))
+            case .settled(let answer):
+                finished.append((target, outcome(target, answer, elsewhere: round.elsewhere[place])))
             case .refusedHere(let rejection): finished.append((target, outcome(target, rejection.answer)))
             case .deferred(let reason): hold([place], of: push, for: .zero, reason, into: &settlement)
             case .backOff(let floor, let reason):

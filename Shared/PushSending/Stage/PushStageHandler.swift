@@ -15,6 +15,7 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     private let sender: PushSender<Gateway>
     private let lanes: PushLanes<Gateway>
     private let metrics: PushMetrics
+    private let pulses: LanePulses
     private let logger: Logger
 
     package init(
@@ -27,6 +28,7 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
             lanes: lanes, settled: settled ?? SettledTargets(clock: clock), retry: retry,
             concurrency: Self.concurrency, clock: clock)
         metrics = PushMetrics(provider: provider)
+        pulses = LanePulses(clock: clock)
         self.logger = logger
     }
 
@@ -79,9 +81,9 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
                 attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
                 redelivered: delivery.inbound.redelivered))
         metrics.count(settlement.outcomes, of: push)
-        let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push).map { disposition, outcomes in
-            try Outbound(
-                outcomes, to: .outcomes, routingKey: RoutingKey.outcomes(Outcomes.Origin(provider), disposition))
+        let pulse = pulses.count(settlement.outcomes, of: push)
+        let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push, pulse: pulse).map {
+            try Outbound($0.outcomes, to: .outcomes, routingKey: $0.routingKey)
         }
         return Verdict(
             settlement.disposition, outbound: outbound, remainder: try remainder(of: push, settlement.remaining))

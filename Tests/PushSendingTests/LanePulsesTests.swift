@@ -1,0 +1,65 @@
+import FoundationEssentials
+import Logging
+import Messaging
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+/// Evidence against tokens travels with how the lane fares.
+@Suite(.timeLimit(.minutes(2))) struct LanePulsesTests {
+    private let time = ManualTime()
+    private let gateway = ScriptedGateway { target, _ in
+        target.token.secret.hasSuffix("7")
+            ? .settled(.unregistered(since: nil, reason: "Unregistered")) : .settled(.accepted(id: nil))
+    }
+
+    private func handler() -> PushStageHandler<ScriptedGateway> {
+        let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let lanes = PushLanes([key: gateway], provider: .apns, clock: time.clock, logger: logger)
+        return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
+    }
+
+    private func pulses(_ count: Int, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: LanePulse?] {
+        let push = Push.sample(targets: (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) })
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
+            body: try push.wireBody(), attempt: 1, firstSeen: .sample)
+        let verdict = try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+        return Dictionary(
+            uniqueKeysWithValues: try verdict.outbound.map {
+                ($0.routingKey, try Outcomes.decode(wireBody: $0.body).pulse)
+            })
+    }
+
+    @Test func `evidence tells what was answered in its minute, and when the last was accepted`() async throws {
+        let handler = handler()
+        let first = try await pulses(16, by: handler)
+        #expect(first["apns.accepted"] == .some(nil))
+        let pulse = try #require(first["apns.unregistered"] ?? nil)
+        #expect(pulse.answered == 16)
+        #expect(pulse.minute == .sample)
+        #expect(pulse.acceptedAt == .sample)
+
+        time.advance(by: .seconds(59))
+        let second = try #require(try await pulses(16, by: handler)["apns.unregistered"] ?? nil)
+        #expect((second.answered, second.sender, second.minute) == (32, pulse.sender, pulse.minute))
+
+        time.advance(by: .seconds(1))
+        gateway.answer { _, _ in .settled(.unregistered(since: nil, reason: "Unregistered")) }
+        let third = try #require(try await pulses(2, by: handler)["apns.unregistered"] ?? nil)
+        #expect((third.answered, third.minute) == (2, .sample + .seconds(60)))
+        #expect(third.acceptedAt == .sample + .seconds(59))
+    }
+
+    @Test func `what the provider did not answer counts for nothing`() async throws {
+        gateway.answer { target, _ in
+            target.token.secret.hasSuffix("7")
+                ? .settled(.unregistered(since: nil, reason: "Unregistered")) : .settled(.misconfigured(reason: "x"))
+        }
+        let pulse = try #require(try await pulses(16, by: handler())["apns.unregistered"] ?? nil)
+        #expect(pulse.answered == 1)
+        #expect(pulse.acceptedAt == nil)
+    }
+}

@@ -1,0 +1,111 @@
+import FoundationEssentials
+import Logging
+import Messaging
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+/// A token that the push's environment does not know is tried in the app's other one, once (C.4).
+@Suite(.timeLimit(.minutes(2))) struct OtherEnvironmentTests {
+    private let time = ManualTime()
+    private let production = ScriptedGateway { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
+    private let development = ScriptedGateway()
+
+    private func handler(
+        _ environments: Set<ProviderEnvironment> = [.production, .development]
+    ) -> (PushStageHandler<ScriptedGateway>, PushLanes<ScriptedGateway>) {
+        let app = AppID(rawValue: "demo")!
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let gateways = [ProviderEnvironment.production: production, .development: development]
+            .filter { environments.contains($0.key) }
+        let lanes = PushLanes(
+            Dictionary(
+                uniqueKeysWithValues: gateways.map { (LaneKey(app: app, environment: $0.key), $0.value) }),
+            provider: .apns, clock: time.clock, logger: logger)
+        return (PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger), lanes)
+    }
+
+    private func batches(_ push: Push, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: Outcomes] {
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
+            body: try push.wireBody(), attempt: 1, firstSeen: .sample)
+        let verdict = try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+        #expect(verdict.disposition == .done)
+        return Dictionary(
+            uniqueKeysWithValues: try verdict.outbound.map {
+                ($0.routingKey, try Outcomes.decode(wireBody: $0.body))
+            })
+    }
+
+    private func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
+    }
+
+    @Test func `an acceptance there is an acceptance, and tells where`() async throws {
+        let push = Push.sample()
+        let batches = try await batches(push, by: handler().0)
+        #expect(batches.keys.sorted() == ["apns.accepted.elsewhere"])
+        let batch = try #require(batches["apns.accepted.elsewhere"])
+        #expect(batch.environment == .production)
+        #expect(batch.outcomes.map(\.elsewhere) == [.development])
+        #expect(batch.outcomes.map(\.device) == [push.targets[0].device])
+        #expect(development.sent == production.sent)
+    }
+
+    @Test func `a token that neither knows stays a suspicion about the push's own`() async throws {
+        development.answer { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
+        let batches = try await batches(.sample(), by: handler().0)
+        #expect(
+            batches["apns.rejected"]?.outcomes.map(\.answer)
+                == [.rejected(reason: "BadDeviceToken", suspectToken: true)])
+        #expect(batches["apns.rejected"]?.outcomes.first?.elsewhere == nil)
+        #expect((production.sent.count, development.sent.count) == (1, 1))
+    }
+
+    @Test(arguments: [
+        GatewayAnswer.settled(.rejected(reason: "DeviceTokenNotForTopic", suspectToken: true)),
+        .settled(.rejected(reason: "PayloadTooLarge", suspectToken: false)), .settled(.accepted(id: nil)),
+        .settled(.unregistered(since: nil, reason: "Unregistered")),
+        .refusedHere(LocalRejection("malformed-token", suspectToken: true)),
+    ])
+    func `no other answer is asked about there`(answer: GatewayAnswer) async throws {
+        production.answer { _, _ in answer }
+        _ = try await batches(.sample(), by: handler().0)
+        #expect(development.sent.isEmpty)
+    }
+
+    @Test func `an app without another environment keeps the suspicion`() async throws {
+        #expect(try await batches(.sample(), by: handler([.production]).0).keys.sorted() == ["apns.rejected"])
+    }
+
+    @Test func `a lane in trouble is not tried, and whatever goes wrong there leaves the refusal`() async throws {
+        let (handler, lanes) = handler()
+        development.answer { _, _ in .halted(reason: "InvalidProviderToken") }
+        let push = Push.sample(targets: targets(3))
+        #expect(try await batches(push, by: handler)["apns.rejected"]?.outcomes.count == 3)
+        #expect(lanes.trouble(of: LaneKey(app: push.app, environment: .development)) != nil)
+        let tried = development.sent.count
+        #expect(try await batches(.sample(), by: handler).keys.sorted() == ["apns.rejected"])
+        #expect(development.sent.count == tried)
+        #expect(lanes.trouble(of: LaneKey(app: push.app, environment: .production)) == nil)
+    }
+
+    @Test func `a storm is not carried over: so many tries a minute, and no more`() async throws {
+        let handler = handler().0
+        let first = try await batches(.sample(targets: targets(50)), by: handler)
+        #expect(first["apns.accepted.elsewhere"]?.outcomes.count == 20)
+        #expect(first["apns.rejected"]?.outcomes.count == 30)
+        #expect(development.sent.count == 20)
+        time.advance(by: .seconds(60))
+        _ = try await batches(.sample(targets: targets(5)), by: handler)
+        #expect(development.sent.count == 25)
+    }
+
+    @Test func `a redelivery is answered from memory, with the environment`() async throws {
+        let (handler, _) = handler(), push = Push.sample()
+        let first = try await batches(push, by: handler)
+        #expect(try await batches(push, by: handler) == first)
+        #expect(development.sent.count == 1)
+    }
+}
