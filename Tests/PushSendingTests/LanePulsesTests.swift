@@ -21,7 +21,9 @@ import Testing
         return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
     }
 
-    private func pulses(_ count: Int, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: LanePulse?] {
+    private func pulses(_ count: Int, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String:
+        LanePulse?]
+    {
         let push = Push.sample(targets: (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) })
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",

@@ -9,7 +9,8 @@ import Testing
 /// A token that the push's environment does not know is tried in the app's other one, once (C.4).
 @Suite(.timeLimit(.minutes(2))) struct OtherEnvironmentTests {
     private let time = ManualTime()
-    private let production = ScriptedGateway { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
+    private let production = ScriptedGateway { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true))
+    }
     private let development = ScriptedGateway()
 
     private func handler(
@@ -26,7 +27,8 @@ import Testing
         return (PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger), lanes)
     }
 
-    private func batches(_ push: Push, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: Outcomes] {
+    private func batches(_ push: Push, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: Outcomes]
+    {
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
             body: try push.wireBody(), attempt: 1, firstSeen: .sample)
