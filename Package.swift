@@ -204,8 +204,8 @@ let package = Package(
         tests(
             "FCMSender",
             [
-                "FCMSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
-                cryptoExtras, logging, configuration, lifecycle,
+                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "Messaging", "HTTP2", "HTTPSFetch",
+                "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, configuration, lifecycle, nioPosix,
             ]),
         tests(
             "Feedback",

@@ -9,16 +9,26 @@ struct FCMMessage {
     /// Stands for the target's notification id until the message is filled for a target: private-use characters, so that no text
     /// means it.
     static let notificationGap = "\u{E000}notification\u{E000}"
-    /// The longest `ttl`: four weeks, in seconds.
-    static let maximumTTL: Int64 = 2_419_200
 
     let content: Content
     let badge: Int?
     let expiresAt: Timestamp?
     let now: Timestamp
 
-    /// The rendering with the content's own `fcm` message laid over it.
+    /// The rendering with the content's own `fcm` message, which must fit FCM's schema, laid over it. A `null` there takes
+    /// away what was rendered.
     var rendered: JSONValue {
+        get throws(LocalRejection) {
+            guard let override = try content.fcm?.message.map(FCMSchema.read) else { return neutral }
+            var base = neutral
+            // FCM refuses both together, and whoever writes the newer one means it.
+            if let newer = override["android_v2"], newer != .null { base = base.merging(["android": nil]) }
+            return FCMSchema.message.dropNulls(of: base.merging(override))
+        }
+    }
+
+    /// What the content says without its overrides.
+    private var neutral: JSONValue {
         var message: [String: JSONValue] = [:]
         if let data { message["data"] = .object(data) }
         message["notification"] =
@@ -31,8 +41,7 @@ struct FCMMessage {
                 ])
         message["android"] = android
         message["apns"] = apns
-        let rendered = JSONValue.object(message)
-        return content.fcm?.message.map(rendered.merging) ?? rendered
+        return .object(message)
     }
 
     /// A string map: what is not a string travels as its JSON text.
@@ -47,7 +56,7 @@ struct FCMMessage {
         let isUrgent = !content.silent && content.interruptionLevel != .passive
         return object([
             "priority": .string(isUrgent ? "HIGH" : "NORMAL"),
-            "ttl": expiresAt.map { .string("\(min(max(($0 - now).components.seconds, 0), Self.maximumTTL))s") },
+            "ttl": expiresAt.map { .string("\(min(max(($0 - now).components.seconds, 0), FCMLimits.maximumTTL))s") },
             // A handful of keys is kept for each token, so one a message would crowd out the app's own.
             "collapse_key": content.silent ? content.collapseKey.map(JSONValue.string) : nil,
             "notification": content.silent ? nil : androidNotification,
@@ -69,11 +78,18 @@ struct FCMMessage {
 
     private var apnsHeaders: JSONValue? {
         object([
-            "apns-collapse-id": .string(content.collapseKey ?? Self.notificationGap),
+            "apns-collapse-id": (content.collapseKey ?? (isLiveActivity ? nil : Self.notificationGap))
+                .map(JSONValue.string),
             "apns-expiration": expiresAt.map { .string(String($0.seconds)) },
             "apns-priority": content.silent ? "5" : nil,
             "apns-push-type": content.silent ? "background" : nil,
         ])
+    }
+
+    /// Whether it is for a Live Activity, whose updates replace each other without a collapse id.
+    private var isLiveActivity: Bool {
+        guard let apns = content.fcm?.message?["apns"] else { return false }
+        return apns["live_activity_token"] != nil || apns["liveActivityToken"] != nil
     }
 
     private var aps: JSONValue? {

@@ -7,13 +7,18 @@ extension FCMWire {
     static let floorAfterQuota = Duration.seconds(60)
 
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+        let consequence = consequence(of: response, at: sent.now)
+        return sent.target.address.isOneDevice ? consequence : consequence.withoutEvidence
+    }
+
+    private func consequence(of response: ProviderResponse, at now: Timestamp) -> Consequence {
         let body = response.json
         if response.status == 200 {
             let name = body?["name"]?.string
             return .settle(
                 .accepted(id: name.map { ProviderWord.printable(String($0.split(separator: "/").last ?? "")) }))
         }
-        let told = RetryAfter.delay(response.headers["retry-after"], now: sent.now).map { max($0, Self.floor) }
+        let told = RetryAfter.delay(response.headers["retry-after"], now: now).map { max($0, Self.floor) }
         let error = FCMError(body)
         if let error, let code = error.code.flatMap(FCMErrorCode.init) {
             return consequence(of: code, error, response.status, told: told)
@@ -88,6 +93,17 @@ extension FCMWire {
         case .tooManyRequests: return .throttle(floor: Self.floorAfterQuota, reason: word)
         case .idleTimeout, .tooManyProviderTokenUpdates, .internalServerError, .serviceUnavailable, .shutdown:
             return .backOff(floor: Self.floor, reason: word)
+        }
+    }
+}
+
+extension Consequence {
+    /// The same about a target that is no registration: nothing to hold against a token.
+    fileprivate var withoutEvidence: Consequence {
+        switch self {
+        case .settle(.unregistered(_, let reason)), .settle(.rejected(let reason, _)):
+            .settle(.rejected(reason: reason, suspectToken: false))
+        case .settle, .backOff, .throttle, .reauthenticate, .reconnect, .leave, .halt: self
         }
     }
 }

@@ -11,44 +11,47 @@ struct FCMWire: PushWire {
     /// The message for each badge that occurs among the targets, written but for what each target fills in.
     struct Rendering: Sendable {
         let messages: [Int?: Result<JSONTemplate, LocalRejection>]
+        let isDryRun: Bool
     }
 
     func render(_ push: Push, now: Timestamp) -> Rendering {
         var messages: [Int?: Result<JSONTemplate, LocalRejection>] = [:]
         for badge in Set(push.targets.map(\.badge)) {
             messages[badge] = Result { () throws(LocalRejection) in
-                let message = FCMMessage(content: push.content, badge: badge, expiresAt: push.expiresAt, now: now)
-                    .rendered
                 if let key = push.content.collapseKey, !(1...64).contains(key.utf8.count) {
                     throw LocalRejection("collapse-id-not-1-to-64-bytes")
                 }
+                let message = try FCMMessage(content: push.content, badge: badge, expiresAt: push.expiresAt, now: now)
+                    .rendered
                 try FCMLimits.check(message)
                 return JSONTemplate(message, gap: FCMMessage.notificationGap)
             }
         }
-        return Rendering(messages: messages)
+        return Rendering(messages: messages, isDryRun: push.content.fcm?.validateOnly ?? false)
     }
 
     func request(to target: Push.Target, from rendering: Rendering) throws(LocalRejection) -> ProviderRequest {
-        guard let token = DeviceToken(target.token.secret, for: .fcm) else {
-            throw LocalRejection("malformed-token", suspectToken: true)
-        }
+        let address = try FCMAddress(target)
         guard let message = rendering.messages[target.badge] else { throw LocalRejection("not-rendered") }
         let filled = try message.get().filled(with: target.notification.uuidString.lowercased())
         return ProviderRequest(
             path: path, headers: [ProviderHeader("content-type", "application/json")],
-            body: Self.body(token: token, message: filled))
+            body: Self.body(address, message: filled, isDryRun: rendering.isDryRun))
     }
 
     /// `{"message":{"token":…,` and then the members of `message`, which always has some.
-    private static func body(token: DeviceToken, message: [UInt8]) -> [UInt8] {
-        let quoted = JSONText.bytes(of: .string(token.secret))
+    private static func body(_ address: FCMAddress, message: [UInt8], isDryRun: Bool) -> [UInt8] {
+        let quoted = JSONText.bytes(of: .string(address.text))
         var body: [UInt8] = []
-        body.reserveCapacity(message.count + quoted.count + 24)
-        body += #"{"message":{"token":"#.utf8
+        body.reserveCapacity(message.count + quoted.count + 48)
+        body += #"{"message":{""#.utf8
+        body += address.member.utf8
+        body += #"":"#.utf8
         body += quoted
-        body.append(UInt8(ascii: ","))
+        // An override may have taken away everything that was rendered.
+        if message.count > 2 { body.append(UInt8(ascii: ",")) }
         body += message.dropFirst()
+        if isDryRun { body += #","validate_only":true"#.utf8 }
         body.append(UInt8(ascii: "}"))
         return body
     }

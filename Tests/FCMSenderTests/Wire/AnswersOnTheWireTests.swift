@@ -1,0 +1,185 @@
+import FoundationEssentials
+import Messaging
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+@testable import FCMSender
+
+/// The reference's response vectors G01–G16: what the simulator answers over HTTP/2, and the one consequence that the
+/// real sender draws.
+@Suite(.timeLimit(.minutes(3))) struct AnswersOnTheWireTests {
+    /// What FCM does about the only target of a push, and what must come of it.
+    struct Vector: Sendable {
+        let name: String
+        /// Posted to the simulator, for provider `fcm`.
+        let script: JSONValue
+        var attempt = 1
+        let expected: Expected
+        /// How many requests FCM gets, and how many access tokens are obtained.
+        var sends = 1
+        var grants = 1
+
+        enum Expected: Sendable {
+            case settled(Outcome.Answer)
+            /// Comes again after one of the bus's waits, no sooner than the provider's floor.
+            case retried(after: Duration, atLeast: Duration)
+            /// Comes again with its attempt uncounted; the lane is shut for this reason, and nobody heard an outcome.
+            case halted(String)
+        }
+    }
+
+    private static func quota(_ retryAfter: JSONValue? = nil) -> JSONValue {
+        var script: [String: JSONValue] = ["error_code": "QUOTA_EXCEEDED"]
+        script["retry_after"] = retryAfter
+        return .object(script)
+    }
+
+    static let vectors: [Vector] = [
+        Vector(
+            name: "G01", script: ["status": 200, "body": #"{"name":"projects/demo-project/messages/0:15%31bd"}"#],
+            expected: .settled(.accepted(id: "0:15%31bd"))),
+        Vector(
+            name: "G02", script: ["error_code": "UNREGISTERED"],
+            expected: .settled(.unregistered(since: nil, reason: "UNREGISTERED"))),
+        Vector(
+            name: "G03", script: ["error_code": "INVALID_ARGUMENT", "field": "message.token"],
+            expected: .settled(.unregistered(since: nil, reason: "INVALID_ARGUMENT"))),
+        Vector(
+            name: "G04", script: ["status": 400, "field": "message.data[0].value"],
+            expected: .settled(.rejected(reason: "INVALID_ARGUMENT", suspectToken: false))),
+        Vector(
+            name: "G05",
+            script: ["error_code": "INVALID_ARGUMENT", "apns_error": ["status": 410, "reason": "Unregistered"]],
+            expected: .settled(.unregistered(since: nil, reason: "Unregistered"))),
+        Vector(
+            name: "G06", script: ["error_code": "SENDER_ID_MISMATCH"],
+            expected: .settled(.rejected(reason: "SENDER_ID_MISMATCH", suspectToken: true))),
+        Vector(name: "G07", script: ["status": 403], expected: .halted("PERMISSION_DENIED")),
+        Vector(
+            name: "G08", script: ["status": 401, "count": 1], expected: .settled(.accepted(id: nil)), sends: 2,
+            grants: 2),
+        Vector(
+            name: "G08 again", script: ["status": 401], expected: .halted("UNAUTHENTICATED"), sends: 2, grants: 2),
+        Vector(
+            name: "G09",
+            script: [
+                "error_code": "THIRD_PARTY_AUTH_ERROR",
+                "apns_error": ["status": 403, "reason": "InvalidProviderToken"],
+            ], expected: .settled(.misconfigured(reason: "InvalidProviderToken"))),
+        Vector(
+            name: "G10", script: quota(120), expected: .retried(after: .seconds(120), atLeast: .seconds(120))),
+        Vector(name: "G11", script: quota(), expected: .retried(after: .seconds(120), atLeast: .seconds(60))),
+        Vector(
+            name: "G11 the third time", script: quota(), attempt: 3,
+            expected: .retried(after: .seconds(900), atLeast: .seconds(240))),
+        Vector(
+            name: "G13", script: ["error_code": "INTERNAL"],
+            expected: .retried(after: .seconds(30), atLeast: .seconds(10))),
+        Vector(
+            name: "G14", script: ["status": 502, "body": "<html>", "content_type": "text/html"],
+            expected: .retried(after: .seconds(30), atLeast: .seconds(10))),
+        Vector(name: "G15", script: ["status": 404], expected: .halted("NOT_FOUND")),
+        Vector(
+            name: "G15 as HTML", script: ["status": 404, "body": "<html>", "content_type": "text/html"],
+            expected: .halted("HTTP 404")),
+    ]
+
+    @Test(arguments: vectors.map(\.name)) func `an answer has its one consequence`(name: String) async throws {
+        let vector = try #require(Self.vectors.first { $0.name == name })
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            try await google.script(vector.script.merging(["provider": "fcm"]))
+            let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]), attempt: vector.attempt)
+            Self.check(result, vector, sender.trouble)
+            #expect(try await google.sends().count == vector.sends)
+            #expect(try await google.grants().count == vector.grants)
+            await sender.stop()
+        }
+    }
+
+    private static func check(
+        _ result: SenderUnderTest.Result, _ vector: Vector, _ trouble: LaneBreaker.Trouble?
+    ) {
+        switch vector.expected {
+        case .settled(.accepted(id: nil)):
+            #expect(result.answers.map(\.disposition) == [.accepted])
+            #expect(result.disposition == .done && trouble == nil)
+        case .settled(let answer):
+            #expect(result.answers == [answer])
+            #expect(result.disposition == .done && trouble == nil)
+        case .retried(let wait, let floor):
+            #expect(result.answers == [] && trouble == nil)
+            guard case .retry(wait, _) = result.disposition else {
+                Issue.record("\(result.disposition)")
+                return
+            }
+            #expect(wait >= floor)
+        case .halted(let reason):
+            #expect(result.answers == [])
+            #expect(trouble == .misconfigured(reason: reason))
+            guard case .postpone = result.disposition else {
+                Issue.record("\(result.disposition)")
+                return
+            }
+        }
+    }
+
+    @Test func `G12: an HTTP date counts from when it was read`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let date = HTTPDate.text(of: sender.time.clock.now() + .seconds(45))
+            try await google.script(["provider": "fcm", "error_code": "UNAVAILABLE", "retry_after": .string(date)])
+            let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
+            // 45 s is more than the wait of 30 s, and less than that of two minutes.
+            #expect(result.wait == .seconds(120))
+            await sender.stop()
+        }
+    }
+
+    @Test func `G09: Apple's refusal of Firebase's key stops no Android phone and renews no access token`() async throws
+    {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let targets = (0..<50).map { Push.Target.sample(token: $0 % 2 == 0 ? "sim:APNS_AUTH:1:\($0)" : "a\($0)") }
+            let result = try await sender.send(.sample(provider: .fcm, targets: targets))
+            #expect(result.disposition == .done)
+            for (place, answer) in result.answers.enumerated() {
+                let expected: Outcome.Answer.Disposition = place % 2 == 0 ? .misconfigured : .accepted
+                #expect(answer.disposition == expected)
+            }
+            #expect(sender.trouble == nil)
+            #expect(try await google.sends().count == 50)
+            #expect(try await google.grants().count == 1)
+            await sender.stop()
+        }
+    }
+
+    @Test func `a device over its rate waits alone`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let targets = ["a", "sim:DEVQUOTA:1:b", "c"].map { Push.Target.sample(token: $0) }
+            let result = try await sender.send(.sample(provider: .fcm, targets: targets))
+            #expect(result.answers.map(\.disposition) == [.accepted, .accepted])
+            #expect(result.remainder?.map(\.token) == [DeviceToken(secret: "sim:DEVQUOTA:1:b")])
+            #expect(result.wait == .seconds(120))
+            #expect(sender.trouble == nil)
+            await sender.stop()
+        }
+    }
+
+    @Test(arguments: [Push.Address.topic, .condition])
+    func `nothing is held against a topic or condition`(address: Push.Address) async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let text = address == .topic ? "news" : "'news' in topics"
+            for code in ["UNREGISTERED", "SENDER_ID_MISMATCH", "INVALID_ARGUMENT"] {
+                try await google.script(["provider": "fcm", "error_code": .string(code)])
+                let result = try await sender.send(
+                    .sample(provider: .fcm, targets: [.sample(token: text, address: address)]))
+                #expect(result.answers == [.rejected(reason: code, suspectToken: false)])
+            }
+            await sender.stop()
+        }
+    }
+}

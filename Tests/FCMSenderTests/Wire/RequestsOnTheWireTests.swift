@@ -1,0 +1,207 @@
+import FoundationEssentials
+import Messaging
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+@testable import FCMSender
+
+/// The reference's request vectors F01–F16: what the real sender puts on the wire in front of the simulator, which
+/// refuses what FCM would refuse.
+@Suite(.timeLimit(.minutes(2))) struct RequestsOnTheWireTests {
+    /// One vector: a push to one target, and what its request's body must be, or why there is none.
+    struct Vector: Sendable {
+        let name: String
+        let content: Content
+        let target: Push.Target
+        let lifetime: Duration?
+        let expected: Expected
+
+        enum Expected: Sendable {
+            /// The whole body.
+            case body(JSONValue)
+            /// These members of the message, and its target, whatever else it says.
+            case holds(JSONValue)
+            case rejected(String)
+        }
+
+        init(
+            _ name: String, _ content: Content, to target: Push.Target = .ft1, lifetime: Duration? = nil,
+            _ expected: Expected
+        ) {
+            self.name = name
+            self.content = content
+            self.target = target
+            self.lifetime = lifetime
+            self.expected = expected
+        }
+    }
+
+    /// Nothing but what the content's own block says: what is rendered besides is taken away.
+    private static func only(_ message: JSONValue, title: String? = nil, body: String? = nil) -> Content {
+        let bare: JSONValue = ["android": nil, "apns": nil]
+        return Content(title: title, body: body, fcm: FCMOverride(message: bare.merging(message)))
+    }
+
+    static let vectors: [Vector] = [
+        Vector(
+            "F01", only([:], title: "T", body: "B"),
+            .body(["message": ["token": "fcmTok_1:APA91bExample", "notification": ["title": "T", "body": "B"]]])),
+        Vector(
+            "F02", Content(body: "B", data: ["n": 42, "b": true]), .holds(["data": ["n": "42", "b": "true"]])),
+        Vector(
+            "F03",
+            Content(body: "B", silent: true, collapseKey: "k", fcm: .init(message: ["android": ["priority": "high"]])),
+            lifetime: .seconds(3600),
+            .holds(["android": ["priority": "high", "ttl": "3600s", "collapse_key": "k"]])),
+        Vector(
+            "F04", only(["android": ["ttl": "1.5s"]], body: "B"), .holds(["android": ["ttl": "1.5s"]])),
+        Vector("F05", only(["android": ["ttl": "0s"]], body: "B"), .holds(["android": ["ttl": "0s"]])),
+        Vector(
+            "F06", only([:], body: "B"), to: .sample(token: "/topics/news", address: .topic),
+            .body(["message": ["topic": "news", "notification": ["body": "B"]]])),
+        Vector(
+            "F07", only([:], body: "B"),
+            to: .sample(token: "'a' in topics && !('b' in topics)", address: .condition),
+            .body(["message": ["condition": "'a' in topics && !('b' in topics)", "notification": ["body": "B"]]])),
+        Vector("F08 both", only(["topic": "news"], body: "B"), .rejected("fcm-not-for-content:topic")),
+        Vector("F08 none", only([:], body: "B"), to: .sample(token: ""), .rejected("malformed-token")),
+        Vector(
+            "F09", only(["apns": ["headers": ["apns-priority": "5"], "payload": ["aps": ["badge": 0]]]]),
+            .holds(["apns": ["headers": ["apns-priority": "5"], "payload": ["aps": ["badge": 0]]]])),
+        Vector(
+            "F10",
+            Content(body: "B", fcm: FCMOverride(message: ["android": nil, "apns": nil], validateOnly: true)),
+            .body([
+                "validate_only": true,
+                "message": ["token": "fcmTok_1:APA91bExample", "notification": ["body": "B"]],
+            ])),
+        Vector(
+            "F11",
+            only([
+                "android": [
+                    "notification": [
+                        "channelId": "c", "color": "#ff0000", "notificationPriority": "PRIORITY_HIGH",
+                        "visibility": "PUBLIC", "event_time": "2026-01-01T00:00:00Z",
+                        "vibrate_timings": ["0.1s", "0.2s"],
+                    ]
+                ]
+            ]),
+            .holds([
+                "android": [
+                    "notification": [
+                        "channel_id": "c", "color": "#ff0000", "notification_priority": "PRIORITY_HIGH",
+                        "visibility": "PUBLIC", "event_time": "2026-01-01T00:00:00Z",
+                        "vibrate_timings": ["0.1s", "0.2s"],
+                    ]
+                ]
+            ])),
+        Vector(
+            "F12", only([:], body: "B"), to: .sample(token: "f1", address: .fid),
+            .body(["message": ["fid": "f1", "notification": ["body": "B"]]])),
+        Vector("F13 from", Content(data: ["from": "v"]), .rejected("fcm-reserved-data-key:data")),
+        Vector("F13 message_type", Content(data: ["message_type": "v"]), .rejected("fcm-reserved-data-key:data")),
+        Vector("F13 google.x", Content(data: ["google.x": "v"]), .rejected("fcm-reserved-data-key:data")),
+        Vector(
+            "F13 gcm.x", only(["android": ["data": ["gcm.x": "v"]]]), .rejected("fcm-reserved-data-key:android.data")),
+        Vector(
+            "F13 collapse_key", Content(data: ["collapse_key": "v"]), .holds(["data": ["collapse_key": "v"]])),
+        Vector(
+            "F15",
+            Content(fcm: .init(message: ["apns": ["live_activity_token": "L", "payload": ["aps": ["event": "end"]]]])),
+            .holds(["apns": ["live_activity_token": "L", "payload": ["aps": ["event": "end"]]]])),
+        Vector(
+            "F16", only(["webpush": ["headers": ["TTL": "15"], "fcm_options": ["link": "http://x"]]], body: "B"),
+            .rejected("fcm-not-https:webpush.fcm_options.link")),
+        Vector(
+            "F16 with https",
+            only(["webpush": ["headers": ["TTL": "15"], "fcm_options": ["link": "https://x"]]], body: "B"),
+            .holds(["webpush": ["headers": ["TTL": "15"], "fcm_options": ["link": "https://x"]]])),
+    ]
+
+    @Test func `F01 to F13, F15, F16: what goes on the wire, and what never does`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            for vector in Self.vectors {
+                try await google.forget()
+                let expiresAt = vector.lifetime.map { sender.time.clock.now() + $0 }
+                let push = Push.sample(
+                    vector.content, provider: .fcm, expiresAt: expiresAt, targets: [vector.target])
+                let result = try await sender.send(push)
+                #expect(result.disposition == .done, "\(vector.name)")
+                try await Self.check(vector, result, try await google.sends())
+            }
+            #expect(sender.trouble == nil)
+            await sender.stop()
+        }
+    }
+
+    private static func check(
+        _ vector: Vector, _ result: SenderUnderTest.Result, _ sends: [JSONValue]
+    ) async throws {
+        if case .rejected(let reason) = vector.expected {
+            let isAboutToken = reason == "malformed-token"
+            #expect(result.answers == [.rejected(reason: reason, suspectToken: isAboutToken)], "\(vector.name)")
+            #expect(sends.isEmpty, "\(vector.name)")
+            return
+        }
+        #expect(result.answers.map(\.disposition) == [.accepted], "\(vector.name): \(result.answers)")
+        let request = try #require(sends.first, "\(vector.name)")
+        #expect(sends.count == 1, "\(vector.name)")
+        #expect(request["method"] == "POST" && request["path"] == "/v1/projects/demo-project/messages:send")
+        #expect(request[path: "headers.content-type"] == "application/json")
+        #expect(request[path: "headers.authorization"]?.string?.hasPrefix("Bearer ") == true)
+        let body = try #require(request["body"])
+        switch vector.expected {
+        case .body(let expected): #expect(body == expected, "\(vector.name)")
+        case .holds(let part):
+            // Laid over itself, a part changes nothing.
+            #expect(body["message"]?.merging(part) == body["message"], "\(vector.name): \(body)")
+            #expect(body[path: "message.token"] == .string(vector.target.token.secret), "\(vector.name)")
+        case .rejected: break
+        }
+    }
+
+    @Test func `F10: a dry run reaches no phone, and FCM says so by its name for it`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let result = try await sender.send(
+                .sample(Content(body: "B", fcm: FCMOverride(validateOnly: true)), provider: .fcm, targets: [.ft1]))
+            #expect(result.answers == [.accepted(id: "fake_message_id")])
+            await sender.stop()
+        }
+    }
+
+    @Test func `F14: three tokens are three requests, each answered for itself`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let tokens = ["sim:OK:1:a", "sim:UNREGISTERED:1:b", "sim:OK:1:c"]
+            let result = try await sender.send(
+                .sample(provider: .fcm, targets: tokens.map { .sample(token: $0) }))
+            #expect(result.disposition == .done)
+            #expect(result.answers.map(\.disposition) == [.accepted, .unregistered, .accepted])
+            let sent = try await google.sends().compactMap { $0["token"]?.string }
+            #expect(sent.sorted() == tokens.sorted())
+            await sender.stop()
+        }
+    }
+
+    @Test func `a content with everything at once is taken by the simulator, neutral and overridden`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            let content = Content(
+                title: "T", subtitle: "S", body: "B", badge: 3, sound: "default", category: "c", thread: "t",
+                deepLink: "app://x", image: "https://e.org/i.png", data: ["n": 1], interruptionLevel: .critical,
+                collapseKey: "k", fcm: FCMOverride(message: SchemaTests.everything))
+            let result = try await sender.send(
+                .sample(content, provider: .fcm, expiresAt: sender.time.clock.now() + .seconds(60), targets: [.ft1]))
+            #expect(result.answers.map(\.disposition) == [.accepted])
+            await sender.stop()
+        }
+    }
+}
+
+extension Push.Target {
+    /// The vectors' `FT1`.
+    static var ft1: Push.Target { .sample(token: "fcmTok_1:APA91bExample") }
+}
