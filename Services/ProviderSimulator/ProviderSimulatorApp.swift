@@ -1,5 +1,4 @@
 import FoundationEssentials
-import HTTP2
 import Logging
 import PushProtocol
 import ServiceKit
@@ -18,27 +17,26 @@ struct ProviderSimulatorApp {
         let identity = try ServerIdentity(context)
         let simulator = Simulator(
             world: try World(context), log: RequestLog(capacity: try context.settings.integer(.logSize)))
+        let ports = ProviderPorts()
+        let disturbances = Disturbances()
+        func listener(_ port: ProviderPort, _ key: ConfigurationKey) throws -> ProviderListener {
+            ProviderListener(
+                role: port, simulator: simulator, host: try context.settings.string(.simulatorHost),
+                port: try context.settings.integer(key), portKey: key, identity: identity, ports: ports,
+                eventLoopGroup: context.eventLoopGroup, logger: context.logger,
+                readiness: context.readiness.condition(port.name, waiting: "not listening yet"))
+        }
         return ServiceAssembly([
             ControlServer(
-                routes: ControlRoutes(simulator: simulator, readiness: context.readiness),
+                routes: ControlRoutes(
+                    simulator: simulator, readiness: context.readiness, ports: ports, disturbances: disturbances),
                 host: try context.settings.string(.simulatorHost), port: try context.settings.integer(.controlPort),
                 logger: context.logger),
-            try listener(.apns(.production), .apnsPort, simulator, identity, context),
-            try listener(.apns(.development), .apnsSandboxPort, simulator, identity, context),
-            try listener(.google, .fcmPort, simulator, identity, context),
+            try listener(.apns(.production), .apnsPort),
+            try listener(.apns(.development), .apnsSandboxPort),
+            try listener(.google, .fcmPort),
+            DisturbanceService(disturbances: disturbances, simulator: simulator, ports: ports),
         ])
-    }
-
-    private static func listener(
-        _ role: ProviderListener.Role, _ port: ConfigurationKey, _ simulator: Simulator, _ identity: ServerIdentity,
-        _ context: ServiceContext
-    ) throws -> ProviderListener {
-        ProviderListener(
-            role: role, simulator: simulator, host: try context.settings.string(.simulatorHost),
-            port: try context.settings.integer(port), portKey: port,
-            tls: HTTP2ServerTLS(certificateFile: identity.certificateFile, keyFile: identity.keyFile),
-            eventLoopGroup: context.eventLoopGroup, logger: context.logger,
-            readiness: context.readiness.condition(role.name, waiting: "not listening yet"))
     }
 }
 
@@ -54,11 +52,11 @@ extension World {
 extension ServerIdentity {
     init(_ context: ServiceContext) throws {
         let settings = context.settings
+        let scratch = FileManager.default.temporaryDirectory.appending(path: "heliograph-\(UUID().uuidString)/ca.pem")
         switch (try settings.optionalString(.certificateFile), try settings.optionalString(.keyFile)) {
-        case (let certificate?, let key?): self.init(certificateFile: certificate, keyFile: key)
+        case (let certificate?, let key?):
+            try self.init(certificateFile: certificate, keyFile: key, scratch: scratch.path)
         case (nil, nil):
-            let scratch = FileManager.default.temporaryDirectory.appending(
-                path: "heliograph-\(UUID().uuidString)/ca.pem")
             try self.init(authorityFile: try settings.optionalString(.authorityFile) ?? scratch.path)
             context.logger.info("Made a certificate", metadata: ["authority": "\(authorityFile ?? "")"])
         case (nil, _?), (_?, nil):

@@ -21,7 +21,8 @@ extension ConfigurationKey {
         "SIMULATOR_CA_FILE",
         summary: "Where the authority of a certificate made here is written, for clients to trust; kept over restarts.")
     static let logSize = ConfigurationKey(
-        "SIMULATOR_LOG_SIZE", .integer(1...10_000_000), default: "100000", summary: "How many requests are kept.")
+        "SIMULATOR_LOG_SIZE", .integer(0...10_000_000), default: "100000",
+        summary: "How many requests are kept; with 0 they are only counted.")
     static let apnsStreams = ConfigurationKey(
         "SIMULATOR_APNS_STREAMS", .integer(1...100_000), default: "1000",
         summary: "Concurrent streams on an APNs connection after its first accepted push; before that, one.")

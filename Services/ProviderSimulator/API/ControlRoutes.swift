@@ -7,6 +7,8 @@ import ServiceKit
 struct ControlRoutes: Sendable {
     let simulator: Simulator
     let readiness: Readiness
+    var ports = ProviderPorts()
+    var disturbances = Disturbances()
 
     /// In bytes: a script for some ten thousand tokens.
     private static let maximumBodySize = 4 << 20
@@ -21,15 +23,9 @@ struct ControlRoutes: Sendable {
             simulator.log.removeAll()
             return Response(status: .noContent)
         }
-        router.post("outcomes") { request, _ in
-            let scripts = try OutcomeScript.read(try await Self.body(of: request))
-            simulator.play(scripts)
-            return Response.json(JSONWriter.object { $0.member("outcomes", scripts.count) })
-        }
-        router.delete("outcomes") { _, _ in
-            simulator.world.outcomes.removeAll()
-            return Response(status: .noContent)
-        }
+        router.get("summary") { request, _ in try summary(request) }
+        addOutcomeRoutes(to: router)
+        addDisturbanceRoutes(to: router)
         addTokenRoutes(to: router)
         addPhoneRoutes(to: router)
         addHealthRoutes(to: router)
@@ -80,11 +76,11 @@ struct ControlRoutes: Sendable {
     }
 
     private func requests(of party: Party, _ request: Request) throws -> Response {
-        let query = try RequestQuery(request.uri.queryParameters)
+        var query = try RequestQuery(request.uri.queryParameters)
         // An APNs token is logged in lower case.
-        let token = party == .apns ? query.token?.lowercased() : query.token
-        if query.countsOnly { return Response.json(counts(of: party, token: token)) }
-        let found = simulator.log.requests(of: party, token: token, since: query.since, limit: query.limit)
+        if party == .apns { query.filter.token = query.filter.token?.lowercased() }
+        if query.countsOnly { return Response.json(try counts(of: party, query.filter)) }
+        let found = simulator.log.requests(of: party, where: query.filter, since: query.since, limit: query.limit)
         return Response.json(
             JSONWriter.object { writer in
                 writer.name("requests")
@@ -93,9 +89,14 @@ struct ControlRoutes: Sendable {
             })
     }
 
-    private func counts(of party: Party, token: String?) -> [UInt8] {
-        JSONWriter.object { writer in
-            if let token {
+    private func counts(of party: Party, _ filter: LogFilter) throws(ControlProblem) -> [UInt8] {
+        var others = filter
+        others.token = nil
+        guard others == LogFilter() else {
+            throw ControlProblem("count goes with token alone: the log may have forgotten")
+        }
+        return JSONWriter.object { writer in
+            if let token = filter.token {
                 let phone = simulator.log.phone(Phone.ID(party: party, token: token))
                 writer.member("count", (phone?.delivered ?? 0) + (phone?.refused ?? 0))
                 writer.member("delivered", phone?.delivered ?? 0)
@@ -105,7 +106,7 @@ struct ControlRoutes: Sendable {
         }
     }
 
-    private static func body(of request: Request) async throws -> JSONValue {
+    static func body(of request: Request) async throws -> JSONValue {
         let buffer = try await request.body.collect(upTo: maximumBodySize)
         do {
             return try JSONReader.value(of: buffer.readableBytesView)
@@ -116,23 +117,8 @@ struct ControlRoutes: Sendable {
 }
 
 extension JSONWriter {
-    fileprivate mutating func value(_ name: String, _ value: JSONValue) {
+    mutating func value(_ name: String, _ value: JSONValue) {
         self.name(name)
         self.value(value)
-    }
-}
-
-extension Totals {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.member("count", requests)
-        writer.member("delivered", delivered)
-        writer.name("statuses")
-        writer.object { writer in
-            for (status, count) in statuses.sorted(by: { $0.key < $1.key }) { writer.member("\(status)", count) }
-        }
-        writer.name("reasons")
-        writer.object { writer in
-            for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) { writer.member(reason, count) }
-        }
     }
 }

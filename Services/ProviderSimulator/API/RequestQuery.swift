@@ -1,30 +1,50 @@
 import Hummingbird
+import PushProtocol
 
-/// What a question to the request log asks for: `?token=…&since=…&limit=…&count=true`.
+/// What a question to the request log asks for: `?token=…&status=…&since=…&limit=…&count=true`.
 struct RequestQuery: Hashable, Sendable {
-    var token: String?
+    var filter = LogFilter()
     /// A sequence number: only later requests.
     var since = 0
     var limit = Int.max
     /// Only how many.
     var countsOnly = false
 
+    static let known = [
+        "app", "connection", "count", "environment", "fault", "id", "limit", "reason", "since", "status", "token",
+    ]
+
     init(_ parameters: some Sequence<(key: Substring, value: Substring)>) throws(ControlProblem) {
         for (key, value) in parameters {
+            let text = String(value)
             switch key {
-            case "token": token = String(value)
+            case "token": filter.token = text
+            case "app": filter.app = text
+            case "reason": filter.reason = text
+            case "fault": filter.fault = text
+            case "id": filter.messageID = text
+            case "status": filter.status = try Self.number(key, value)
+            case "connection": filter.connection = try Self.number(key, value)
+            case "environment":
+                guard let environment = ProviderEnvironment(clientName: text) else {
+                    throw ControlProblem("environment is none of production, development, sandbox")
+                }
+                filter.environment = environment
             case "since": since = try Self.number(key, value)
             case "limit": limit = try Self.number(key, value)
-            case "count":
-                guard value == "true" || value == "false" else { throw ControlProblem("count is not true or false") }
-                countsOnly = value == "true"
-            default: throw ControlProblem("\(key) is unknown; known are count, limit, since, token")
+            case "count": countsOnly = try Self.flag(key, value)
+            default: throw ControlProblem("\(key) is unknown; known are \(Self.known.joined(separator: ", "))")
             }
         }
     }
 
-    private static func number(_ key: Substring, _ value: Substring) throws(ControlProblem) -> Int {
+    static func number(_ key: Substring, _ value: Substring) throws(ControlProblem) -> Int {
         guard let number = Int(value), number >= 0 else { throw ControlProblem("\(key) is not a whole number") }
         return number
+    }
+
+    static func flag(_ key: Substring, _ value: Substring) throws(ControlProblem) -> Bool {
+        guard value == "true" || value == "false" else { throw ControlProblem("\(key) is not true or false") }
+        return value == "true"
     }
 }

@@ -1,6 +1,6 @@
-import Crypto
 import FoundationEssentials
 import Glibc
+import HTTP2
 import ServiceKit
 import SwiftASN1
 import X509
@@ -11,12 +11,30 @@ struct ServerIdentity: Sendable {
     let keyFile: String
     /// What clients are given as their CA file; `nil` for a certificate that was brought along.
     let authorityFile: String?
+    /// What is shown to connections that shall not trust it: the bad certificates, all with one key.
+    private let badKeyFile: String
+    private let expiredFile: String
+    private let misnamedFile: String
+    private let unknownFile: String
 
-    /// A certificate from files, as it is.
-    init(certificateFile: String, keyFile: String) {
+    /// A certificate from files, as it is. Its authority's key is not here, so that bad certificates are by an authority
+    /// nobody knows, and are refused for that as well; they lie in `scratch`.
+    init(certificateFile: String, keyFile: String, scratch: String, at now: Date = Date()) throws {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
         authorityFile = nil
+        badKeyFile = scratch + "-bad-key.pem"
+        expiredFile = scratch + "-expired.pem"
+        misnamedFile = scratch + "-misnamed.pem"
+        unknownFile = scratch + "-unknown.pem"
+        try writeBad(try IssuedIdentity(at: now))
+    }
+
+    private func writeBad(_ issued: IssuedIdentity) throws {
+        try Self.write(issued.badKey, to: badKeyFile, permissions: 0o600)
+        try Self.write(issued.expired, to: expiredFile, permissions: 0o644)
+        try Self.write(issued.misnamed, to: misnamedFile, permissions: 0o644)
+        try Self.write(issued.unknown, to: unknownFile, permissions: 0o644)
     }
 
     /// The identity whose authority lies at `authorityFile`, made now unless an earlier run left a good one: clients that
@@ -27,10 +45,15 @@ struct ServerIdentity: Sendable {
         self.authorityFile = authorityFile
         certificateFile = stem + "-server.pem"
         keyFile = stem + "-server-key.pem"
+        badKeyFile = stem + "-bad-key.pem"
+        expiredFile = stem + "-expired.pem"
+        misnamedFile = stem + "-misnamed.pem"
+        unknownFile = stem + "-unknown.pem"
         guard !isUsable(at: now) else { return }
         let issued = try IssuedIdentity(at: now)
         try Self.write(issued.key, to: keyFile, permissions: 0o600)
         try Self.write(issued.certificate, to: certificateFile, permissions: 0o644)
+        try writeBad(issued)
         // Last, since whoever waits for the authority may connect as soon as it is there.
         try Self.write(issued.authority, to: authorityFile, permissions: 0o644)
     }
@@ -41,6 +64,9 @@ struct ServerIdentity: Sendable {
             let key = (try? String(contentsOfFile: keyFile, encoding: .utf8))
                 .flatMap({ try? Certificate.PrivateKey(pemEncoded: $0) })
         else { return false }
+        guard [badKeyFile, expiredFile, misnamedFile, unknownFile].allSatisfy(FileManager.default.fileExists) else {
+            return false
+        }
         return key.publicKey == certificate.publicKey
             && authority.publicKey.isValidSignature(certificate.signature, for: certificate)
             && certificate.notValidAfter > now.addingTimeInterval(86_400)
@@ -65,49 +91,10 @@ struct ServerIdentity: Sendable {
     }
 }
 
-/// A new authority and a certificate by it, for the names the simulator goes by, in PEM.
-struct IssuedIdentity: Sendable {
-    let authority: String
-    let certificate: String
-    let key: String
-
-    static let names = ["localhost", "provider-simulator"]
-    static let addresses: [[UInt8]] = [[127, 0, 0, 1], [UInt8](repeating: 0, count: 15) + [1]]
-    /// In seconds: five years.
-    private static let validity: TimeInterval = 5 * 365 * 86_400
-
-    init(at now: Date) throws {
-        let authorityKey = P256.Signing.PrivateKey()
-        let key = P256.Signing.PrivateKey()
-        let issuer = try DistinguishedName { CommonName("Heliograph Provider Simulator CA") }
-        let subject = try DistinguishedName { CommonName("localhost") }
-        let validity = now.addingTimeInterval(-3600)...now.addingTimeInterval(Self.validity)
-        let alternatives = SubjectAlternativeNames(
-            Self.names.map { .dnsName($0) }
-                + Self.addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) })
-        let authorityID = SubjectKeyIdentifier(hash: Certificate.PublicKey(authorityKey.publicKey))
-        let authority = try Certificate(
-            version: .v3, serialNumber: .init(), publicKey: .init(authorityKey.publicKey),
-            notValidBefore: validity.lowerBound, notValidAfter: validity.upperBound, issuer: issuer, subject: issuer,
-            signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: try .init {
-                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
-                Critical(KeyUsage(keyCertSign: true, cRLSign: true))
-                authorityID
-            }, issuerPrivateKey: .init(authorityKey))
-        let certificate = try Certificate(
-            version: .v3, serialNumber: .init(), publicKey: .init(key.publicKey),
-            notValidBefore: validity.lowerBound, notValidAfter: validity.upperBound, issuer: issuer, subject: subject,
-            signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: try .init {
-                Critical(BasicConstraints.notCertificateAuthority)
-                Critical(KeyUsage(digitalSignature: true))
-                try ExtendedKeyUsage([.serverAuth])
-                AuthorityKeyIdentifier(keyIdentifier: authorityID.keyIdentifier)
-                alternatives
-            }, issuerPrivateKey: .init(authorityKey))
-        self.authority = try authority.serializeAsPEM().pemString + "\n"
-        self.certificate = try certificate.serializeAsPEM().pemString + "\n"
-        self.key = key.pemRepresentation + "\n"
-    }
+extension ServerIdentity {
+    /// What connections are shown as a rule.
+    var face: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: certificateFile, keyFile: keyFile) }
+    var expiredFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: expiredFile, keyFile: badKeyFile) }
+    var misnamedFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: misnamedFile, keyFile: badKeyFile) }
+    var unknownFace: HTTP2ServerTLS { HTTP2ServerTLS(certificateFile: unknownFile, keyFile: badKeyFile) }
 }

@@ -45,6 +45,11 @@ final class Simulator: Sendable {
         for (part, scripts) in parts { world.outcomes.script(scripts.map(\.outcome), for: part.party, part.scope) }
     }
 
+    /// Does at once what belongs to a disturbance beyond the connections.
+    func disturb(_ disturbance: Disturbance) {
+        if disturbance.revokesAccessTokens { world.accessTokens.revokeAll() }
+    }
+
     private func apns(_ environment: ProviderEnvironment) -> APNsProvider {
         switch environment {
         case .production: production

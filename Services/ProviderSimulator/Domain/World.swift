@@ -3,6 +3,7 @@ struct World: Sendable {
     var apps: KnownApps
     let registrations = Registrations()
     let outcomes = OutcomeBook()
+    let handshakes = HandshakeBook()
     let accessTokens = AccessTokens()
     /// Concurrent streams on an APNs connection once a provider token has proved itself.
     var apnsStreams = 1000

@@ -13,9 +13,13 @@ extension Act {
         case .respond(let reply, .zero): [.respond(status: reply.status, headers: reply.fields, body: reply.body)]
         case .respond(let reply, let pause):
             [.headers(status: reply.status, headers: reply.fields), .wait(pause), .data(reply.body, last: true)]
+        case .begin(let reply): [.headers(status: reply.status, headers: reply.fields)]
         case .reset(let code): [.reset(HTTP2ErrorCode(rawValue: code))]
         case .goAway(let goAway): goAway.steps
         case .limitStreams(let count): [.changeMaximumConcurrentStreams(count)]
+        case .ping: [.ping]
+        case .stall: [.stall]
+        case .closeConnection: [.closeConnection]
         case .dropConnection: [.dropConnection]
         case .silence: []
         }
@@ -23,18 +27,17 @@ extension Act {
 }
 
 extension GoAway {
-    /// Both pauses let the streams that are still answered end before the connection does.
-    private static let pause = Duration.seconds(1)
-
     fileprivate var steps: [HTTP2ServerStep] {
         let first: HTTP2ServerGoAway.LastStream =
             switch lastStream {
             case .before: .beforeThis
             case .included: .this
             case .graceful: .maximum
+            case .exactly(let stream): .exactly(stream)
             }
-        var steps: [HTTP2ServerStep] = [frame(first), .wait(Self.pause)]
-        if lastStream == .graceful { steps += [frame(.received), .wait(Self.pause)] }
+        // The pauses let the streams that are still answered end before the connection does.
+        var steps: [HTTP2ServerStep] = [frame(first), .wait(pause)]
+        if lastStream == .graceful { steps += [frame(.received), .wait(pause)] }
         return steps + [.closeConnection]
     }
 

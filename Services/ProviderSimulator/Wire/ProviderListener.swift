@@ -8,20 +8,15 @@ import ServiceLifecycle
 
 /// One provider's port: TLS and HTTP/2 in front of the simulator, from the start of the process to its shutdown.
 struct ProviderListener: Service {
-    /// What answers on the port.
-    enum Role: Sendable {
-        case apns(ProviderEnvironment)
-        case google
-    }
-
-    let role: Role
+    let role: ProviderPort
     let simulator: Simulator
     let host: String
     /// 0 takes any free port.
     let port: Int
     /// Named when the port is taken.
     let portKey: ConfigurationKey
-    let tls: HTTP2ServerTLS
+    let identity: ServerIdentity
+    let ports: ProviderPorts
     let eventLoopGroup: any EventLoopGroup
     let logger: Logger
     let readiness: Readiness.Condition
@@ -31,6 +26,7 @@ struct ProviderListener: Service {
 
     func run() async throws {
         let server = try await start()
+        defer { ports.stopped(role) }
         logger.info("Listening", metadata: ["role": "\(role.name)", "address": "\(host):\(server.port)"])
         readiness.set(.holds)
         // Cancellation is an order to stop as well.
@@ -42,24 +38,42 @@ struct ProviderListener: Service {
     /// The listening server, for the caller to shut down.
     func start() async throws -> HTTP2Server {
         do {
-            return try await HTTP2Server.start(
-                host: host, port: port, tls: tls, settings: settings, eventLoopGroup: eventLoopGroup, logger: logger,
-                events: { [role, simulator] event in
+            let server = try await HTTP2Server.start(
+                host: host, port: port, tls: identity.face, settings: settings, eventLoopGroup: eventLoopGroup,
+                logger: logger,
+                events: { [role, simulator, ports] event in
+                    ports.record(event, on: role)
                     guard case .apns(let environment) = role, case .connectionClosed(let connection) = event else {
                         return
                     }
                     simulator.apnsConnectionClosed(connection.id, in: environment)
-                },
-                handler: { [role, simulator] request in
+                }, admission: { [self] in admission() },
+                inOrder: { [role, simulator] request in
                     let request = ProviderRequest(request, at: .now)
                     return switch role {
                     case .apns(let environment): simulator.answerAPNs(request, in: environment).steps
                     case .google: simulator.answerGoogle(request).steps
                     }
                 })
+            ports.listens(server, as: role)
+            return server
         } catch let error as IOError where error.errnoCode == EADDRINUSE {
             throw ConfigurationError(
                 "\(portKey.name): \(host):\(port) is in use by another process; choose another port")
+        }
+    }
+
+    /// What was scripted for the next connection.
+    private func admission() -> HTTP2ServerAdmission {
+        guard let fault = simulator.world.handshakes.take(role) else { return .serve }
+        ports.recordHandshake(fault, on: role)
+        return switch fault {
+        case .refuse: .refuse
+        case .ignore: .ignore
+        case .expired: .present(identity.expiredFace)
+        case .wrongName: .present(identity.misnamedFace)
+        case .unknownAuthority: .present(identity.unknownFace)
+        case .wrongProtocol: .present(identity.face.offering(["http/1.1"]))
         }
     }
 
@@ -72,12 +86,10 @@ struct ProviderListener: Service {
     }
 }
 
-extension ProviderListener.Role {
-    var name: String {
-        switch self {
-        case .apns(.production): "apns"
-        case .apns(.development): "apns-sandbox"
-        case .google: "fcm"
-        }
+extension HTTP2ServerTLS {
+    fileprivate func offering(_ protocols: [String]) -> HTTP2ServerTLS {
+        var copy = self
+        copy.applicationProtocols = protocols
+        return copy
     }
 }

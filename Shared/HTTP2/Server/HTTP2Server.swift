@@ -1,12 +1,12 @@
 package import Logging
 package import NIOCore
 import NIOPosix
-import NIOSSL
 
 /// An HTTP/2 server over TLS whose every frame is up to its handler: the base of the provider simulator.
 ///
-/// Requests are handled concurrently, each in its own task. Steps of one request are carried out in order; those of
-/// different requests interleave as their handlers return.
+/// Steps of one request are carried out in order. A handler that suspends has each request in a task of its own, and the
+/// steps of different requests interleave as it returns; one that does not is asked in the order of the requests, and
+/// the steps of one are begun before the next is looked at.
 package final class HTTP2Server: Sendable {
     /// The port it listens on, also when it was asked for any.
     package let port: Int
@@ -28,17 +28,39 @@ package final class HTTP2Server: Sendable {
         events: (@Sendable (HTTP2ServerEvent) -> Void)? = nil,
         handler: @escaping @Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep]
     ) async throws -> HTTP2Server {
-        let tlsContext = try NIOSSLContext(configuration: tls.configuration())
-        let context = ServerContext(settings: settings, logger: logger, events: events, handler: handler)
+        let context = ServerContext(settings: settings, logger: logger, events: events, handler: .concurrent(handler))
+        return try await start(
+            host: host, port: port, door: ServerDoor(tls: tls, admission: { .serve }), eventLoopGroup: eventLoopGroup,
+            context: context)
+    }
+
+    /// Listens like the other `start`, with a handler that never suspends: it is called on the connection's event loop and
+    /// must not block. Requests above the last stream of a GOAWAY, or behind a dropped connection, never reach it, so
+    /// that what it saw and what the client was told agree.
+    ///
+    /// - Parameter admission: asked about each accepted connection, before TLS.
+    package static func start(
+        host: String = "127.0.0.1", port: Int = 0, tls: HTTP2ServerTLS, settings: HTTP2ServerSettings = .init(),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger,
+        events: (@Sendable (HTTP2ServerEvent) -> Void)? = nil,
+        admission: @escaping @Sendable () -> HTTP2ServerAdmission = { .serve },
+        inOrder handler: @escaping @Sendable (HTTP2ServerRequest) -> [HTTP2ServerStep]
+    ) async throws -> HTTP2Server {
+        let context = ServerContext(settings: settings, logger: logger, events: events, handler: .inOrder(handler))
+        return try await start(
+            host: host, port: port, door: ServerDoor(tls: tls, admission: admission), eventLoopGroup: eventLoopGroup,
+            context: context)
+    }
+
+    private static func start(
+        host: String, port: Int, door: ServerDoor, eventLoopGroup: any EventLoopGroup, context: ServerContext
+    ) async throws -> HTTP2Server {
         let channel = try await ServerBootstrap(group: eventLoopGroup)
             .serverChannelOption(ChannelOptions.backlog, value: 1024)
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers(
-                        NIOSSLServerHandler(context: tlsContext), ServerChannelHandler(server: context))
-                }
+                channel.eventLoop.makeCompletedFuture { try door.admit(channel, to: context) }
             }
             .bind(host: host, port: port).get()
         return HTTP2Server(channel: channel, port: channel.localAddress?.port ?? port, context: context)
@@ -82,27 +104,5 @@ package final class HTTP2Server: Sendable {
 
     private func perform(_ steps: [HTTP2ServerStep], on entry: ServerContext.Entry) {
         entry.channel.eventLoop.execute { entry.handler.value.perform(steps[...], stream: nil) }
-    }
-}
-
-extension HTTP2ServerTLS {
-    fileprivate func configuration() throws -> TLSConfiguration {
-        let chain = try NIOSSLCertificate.fromPEMFile(certificateFile).map { NIOSSLCertificateSource.certificate($0) }
-        let key = try NIOSSLPrivateKey(file: keyFile, format: .pem)
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: chain, privateKey: .privateKey(key))
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = applicationProtocols
-        switch clientCertificates {
-        case .ignored:
-            break
-        case .optional(let caFile):
-            configuration.certificateVerification = .optionalVerification
-            configuration.trustRoots = .file(caFile)
-        case .required(let caFile):
-            configuration.certificateVerification = .noHostnameVerification
-            configuration.trustRoots = .file(caFile)
-        }
-        return configuration
     }
 }

@@ -29,12 +29,25 @@ extension ServerChannelHandler: SessionEvents {
 
     func endStreamReceived(stream: Int32) {
         guard let context, let connection, let state = streams[stream] else { return }
+        guard case .concurrent(let handle) = server.handler else { return unanswered.append(stream) }
         let request = state.request(on: connection, stream: stream)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let (loop, handle) = (context.eventLoop, server.handler)
+        let loop = context.eventLoop
         Task {
             let steps = await handle(request)
             loop.execute { bound.value.perform(steps[...], stream: stream) }
+        }
+    }
+
+    /// Asks the handler about every request that became whole in this read turn. One that a step for an earlier request
+    /// cut off (a GOAWAY below it, a dropped connection) is not looked at, as the client was told.
+    func answerInOrder() {
+        guard case .inOrder(let handle) = server.handler, !unanswered.isEmpty else { return }
+        let whole = unanswered
+        unanswered.removeAll(keepingCapacity: true)
+        for stream in whole where stream <= lastAdmittedStream && !isStalled {
+            guard let connection, let state = streams[stream] else { continue }
+            perform(handle(state.request(on: connection, stream: stream))[...], stream: stream)
         }
     }
 

@@ -20,7 +20,7 @@ extension ServerChannelHandler {
                 return fail("\(step)", error)
             }
             // Between steps too: nghttp2 would send a reset before the answer that came before it.
-            flush()
+            if !isReading || index + 1 < steps.endIndex { flush() }
         }
     }
 
@@ -78,6 +78,8 @@ extension ServerChannelHandler {
             case .received: received
             case .exactly(let id): id
             }
+        awaitsLastGoAway = last == .max
+        lastAdmittedStream = min(lastAdmittedStream, last)
         try session.submitGoAway(lastStream: last, code: goAway.code, debugData: goAway.debugData)
     }
 }

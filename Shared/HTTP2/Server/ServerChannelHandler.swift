@@ -18,6 +18,15 @@ final class ServerChannelHandler: ChannelInboundHandler {
     var streams: [Int32: ServerStream] = [:]
     var isStalled = false
     var closesWhenFlushed = false
+    /// Whole requests that wait for a handler which is asked in order. Asked only between reads of the session, since
+    /// what it answers may have to be on the wire before the next request is looked at.
+    var unanswered: [Int32] = []
+    /// The last stream of the strictest GOAWAY so far: what lies above it is not looked at.
+    var lastAdmittedStream = Int32.max
+    /// After the first step of a graceful end: streams may still come, though there may be none just now.
+    var awaitsLastGoAway = false
+    /// While a read turn lasts, its answers are written together at its end.
+    private(set) var isReading = false
 
     init(server: ServerContext) {
         self.server = server
@@ -48,14 +57,17 @@ final class ServerChannelHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isStalled, let session else { return }
         let bytes = unwrapInboundIn(data)
+        isReading = true
         do {
             try bytes.withUnsafeReadableBytes { try session.receive($0) }
         } catch {
             fail("reading", error)
         }
+        answerInOrder()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
         flush()
         context.fireChannelReadComplete()
     }
@@ -67,6 +79,7 @@ final class ServerChannelHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         streams.removeAll()
+        unanswered.removeAll()
         session = nil
         if let connection { server.closed(connection) }
         connection = nil
@@ -115,7 +128,9 @@ final class ServerChannelHandler: ChannelInboundHandler {
             return
         }
         if wrote { context.flush() }
-        if session.isFinished || (closesWhenFlushed && context.channel.isWritable) { context.close(promise: nil) }
+        if (session.isFinished && !awaitsLastGoAway) || (closesWhenFlushed && context.channel.isWritable) {
+            context.close(promise: nil)
+        }
     }
 
     func fail(_ operation: String, _ error: any Error) {

@@ -4,7 +4,13 @@ import Synchronization
 
 /// What all connections of one server share: the handler, and the register of who is connected.
 final class ServerContext: Sendable {
-    typealias Handler = @Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep]
+    /// Who decides about requests.
+    enum Handler: Sendable {
+        /// Each request in a task of its own.
+        case concurrent(@Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep])
+        /// On the connection's event loop, one request after the other in the order they became whole.
+        case inOrder(@Sendable (HTTP2ServerRequest) -> [HTTP2ServerStep])
+    }
 
     struct Entry {
         var snapshot: HTTP2ServerConnection
@@ -27,7 +33,7 @@ final class ServerContext: Sendable {
 
     init(
         settings: HTTP2ServerSettings, logger: Logger, events: (@Sendable (HTTP2ServerEvent) -> Void)?,
-        handler: @escaping Handler
+        handler: Handler
     ) {
         self.settings = settings
         self.logger = logger

@@ -89,7 +89,10 @@ import Testing
             #expect(unknown.status == .notFound && unknown.json == ["error": "there is nothing at GET /nothing"])
             let query = try await Self.ask(client, .get, "/apns/requests?sincee=1")
             #expect(query.status == .badRequest)
-            #expect(query.json?["error"] == "sincee is unknown; known are count, limit, since, token")
+            #expect(
+                query.json?["error"]
+                    == "sincee is unknown; known are app, connection, count, environment, fault, id, limit, reason, since, status, token"
+            )
             #expect(try await Self.ask(client, .get, "/apns/requests?limit=-1").status == .badRequest)
             #expect(try await Self.ask(client, .get, "/apns/requests?count=yes").status == .badRequest)
             #expect(try await Self.ask(client, .post, "/outcomes", "{").status == .badRequest)

@@ -24,7 +24,7 @@ import Testing
         for _ in 1...5 { Self.append(log) }
         #expect(log.requests(of: .apns).map(\.sequence) == [3, 4, 5])
         #expect(log.requests(of: .apns, since: 3, limit: 1).map(\.sequence) == [4])
-        #expect(log.requests(of: .apns, token: "bb").isEmpty && log.requests(of: .fcm).isEmpty)
+        #expect(log.requests(of: .apns, where: LogFilter(token: "bb")).isEmpty && log.requests(of: .fcm).isEmpty)
         #expect(log.totals(of: .apns).requests == 5)
         log.removeAll()
         #expect(log.requests(of: .apns).isEmpty && log.phones.isEmpty && log.totals(of: .apns).requests == 0)

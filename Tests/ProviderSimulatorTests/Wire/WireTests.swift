@@ -15,6 +15,7 @@ import TestSupport
     struct Listening {
         let simulator: Simulator
         let endpoint: HTTP2Endpoint
+        let ports: ProviderPorts
 
         func client() throws -> HTTP2Client {
             var configuration = HTTP2ClientConfiguration()
@@ -27,7 +28,7 @@ import TestSupport
     }
 
     static func withListener(
-        _ role: ProviderListener.Role, _ body: (Listening, HTTP2Client) async throws -> Void
+        _ role: ProviderPort, _ body: (Listening, HTTP2Client) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "simulator-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -35,13 +36,14 @@ import TestSupport
         let simulator = Fixture.simulator { $0.readsTokenPrefixes = true }
         let listener = ProviderListener(
             role: role, simulator: simulator, host: "127.0.0.1", port: 0, portKey: .apnsPort,
-            tls: HTTP2ServerTLS(certificateFile: identity.certificateFile, keyFile: identity.keyFile),
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: Logger(label: "test"),
+            identity: identity, ports: ProviderPorts(), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test"),
             readiness: Readiness().condition("listener", waiting: "starting"))
         let server = try await listener.start()
         let listening = Listening(
             simulator: simulator,
-            endpoint: try HTTP2Endpoint(url: "https://localhost:\(server.port)", caFile: identity.authorityFile))
+            endpoint: try HTTP2Endpoint(url: "https://localhost:\(server.port)", caFile: identity.authorityFile),
+            ports: listener.ports)
         let client = try listening.client()
         do {
             try await body(listening, client)
@@ -156,16 +158,16 @@ import TestSupport
         try await Self.withListener(.google) { listening, _ async throws in
             let second = ProviderListener(
                 role: .google, simulator: listening.simulator, host: "127.0.0.1", port: listening.endpoint.port,
-                portKey: .fcmPort, tls: try Self.anyTLS(), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                portKey: .fcmPort, identity: try Self.anyIdentity(), ports: ProviderPorts(),
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
                 logger: Logger(label: "test"), readiness: Readiness().condition("listener", waiting: "starting"))
             let error = await #expect(throws: ConfigurationError.self) { try await second.start() }
             #expect(error?.description.hasPrefix("SIMULATOR_FCM_PORT: 127.0.0.1:") == true)
         }
     }
 
-    private static func anyTLS() throws -> HTTP2ServerTLS {
+    private static func anyIdentity() throws -> ServerIdentity {
         let file = FileManager.default.temporaryDirectory.appending(path: "simulator-\(UUID().uuidString)/ca.pem").path
-        let identity = try ServerIdentity(authorityFile: file)
-        return HTTP2ServerTLS(certificateFile: identity.certificateFile, keyFile: identity.keyFile)
+        return try ServerIdentity(authorityFile: file)
     }
 }

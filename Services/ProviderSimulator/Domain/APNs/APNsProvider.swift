@@ -58,9 +58,10 @@ final class APNsProvider: Sendable {
     ) {
         let id = verdict.messageID
         verdict.acts = outcome.acts { reply($0, id, now) }
-        guard case .answer(let answer) = outcome.conduct else { return }
+        verdict.fault = outcome.label
+        verdict.isDelivered = outcome.isTaken
+        guard let answer = outcome.answer else { return }
         verdict.reason = answer.status == 200 ? nil : answer.reason
-        verdict.isDelivered = answer.status == 200
         if answer.reason == APNsReason.expiredProviderToken.rawValue { connection.wedge() }
         // A connection starts with one stream and gets the rest once a provider token has proved itself (A.3).
         if answer.status == 200, connection.isFirstSuccess(), outcome.streams == nil {
@@ -78,7 +79,7 @@ final class APNsProvider: Sendable {
         var reply = Reply(status: answer.status)
         if let id, !answer.omitsID { reply.headers.append(Header("apns-id", id)) }
         if environment == .development { reply.headers.append(Header("apns-unique-id", UUID().uuidString)) }
-        if let retryAfter = answer.retryAfter { reply.headers.append(Header("retry-after", retryAfter)) }
+        if let retryAfter = answer.retryAfterHeader(at: now) { reply.headers.append(retryAfter) }
         if let body = answer.body {
             reply.body = body
         } else if answer.status != 200 {

@@ -61,7 +61,7 @@ enum APNsScenario {
         case 0x0e:
             ScriptedOutcome(
                 .answer(ScriptedAnswer(200)), goAway: GoAway(lastStream: .included, debugData: shutdown))
-        case 0x0f: ScriptedOutcome(.dropConnection)
+        case 0x0f: ScriptedOutcome(.drop)
         case 0x19: ScriptedOutcome(.answer(ScriptedAnswer(200)), streams: max(argument, 1))
         default: nil
         }

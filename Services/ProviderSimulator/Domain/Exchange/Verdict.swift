@@ -11,14 +11,22 @@ struct Verdict: Sendable {
     var reason: String?
     /// Why, for the person who reads the log; real providers keep this to themselves.
     var detail: String?
+    /// What was scripted for it, by name; `nil` when the provider was itself.
+    var fault: String?
     /// The provider's name for the message: the `apns-id`, or FCM's message name.
     var messageID: String?
-    /// Whether a phone would show it.
+    /// Whether the provider took it, so that a phone has it; also when the sender was never told.
     var isDelivered = false
 
-    /// The status of the answer; `nil` when there is none.
+    /// The status of the answer, even of one that was cut short; `nil` when there is none.
     var status: Int? {
-        for case .respond(let reply, _) in acts { return reply.status }
+        for act in acts {
+            switch act {
+            case .respond(let reply, _), .begin(let reply): return reply.status
+            case .wait, .reset, .goAway, .limitStreams, .ping, .stall, .closeConnection, .dropConnection, .silence:
+                continue
+            }
+        }
         return nil
     }
 }

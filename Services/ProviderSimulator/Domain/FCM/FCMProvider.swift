@@ -27,7 +27,9 @@ final class FCMProvider: Sendable {
             verdict.detail =
                 error.violations.isEmpty
                 ? error.message : error.violations.map { "\($0.field): \($0.description)" }.joined(separator: "; ")
-            verdict.acts = [.respond(Self.refusal(answer, error.message), bodyAfter: .zero)]
+            verdict.acts = [
+                .respond(Self.refusal(answer, error.message, at: request.receivedAt), bodyAfter: .zero)
+            ]
         }
         return verdict
     }
@@ -54,18 +56,15 @@ final class FCMProvider: Sendable {
     ) {
         let name = "projects/\(review.project)/messages/" + (review.isDryRun ? "fake_message_id" : Self.messageID(now))
         verdict.acts = outcome.acts { answer in
-            guard answer.status == 200 else { return Self.refusal(answer, "scripted by the simulator") }
+            guard answer.status == 200 else { return Self.refusal(answer, "scripted by the simulator", at: now) }
             return Reply(
                 status: 200, headers: [Self.json],
                 body: answer.body ?? JSONWriter.object { $0.member("name", name) })
         }
-        guard case .answer(let answer) = outcome.conduct else { return }
-        if answer.status == 200 {
-            verdict.messageID = name
-            verdict.isDelivered = !review.isDryRun
-        } else {
-            verdict.reason = Self.reason(answer)
-        }
+        verdict.fault = outcome.label
+        verdict.isDelivered = outcome.isTaken && !review.isDryRun
+        if outcome.isTaken { verdict.messageID = name }
+        if let answer = outcome.answer, answer.status != 200 { verdict.reason = Self.reason(answer) }
     }
 
     private static func reason(_ answer: ScriptedAnswer) -> String {
@@ -74,13 +73,13 @@ final class FCMProvider: Sendable {
 
     private static let json = Header("content-type", "application/json; charset=UTF-8")
 
-    private static func refusal(_ answer: ScriptedAnswer, _ message: String) -> Reply {
+    private static func refusal(_ answer: ScriptedAnswer, _ message: String, at now: Timestamp) -> Reply {
         var details = answer.details
         if let code = answer.errorCode { details.insert(FCMErrorEnvelope.fcmError(code), at: 0) }
         var reply = Reply(
             status: answer.status, headers: [answer.contentType.map { Header("content-type", $0) } ?? json],
             body: answer.body ?? FCMErrorEnvelope.body(status: answer.status, message: message, details: details))
-        if let retryAfter = answer.retryAfter { reply.headers.append(Header("retry-after", retryAfter)) }
+        if let retryAfter = answer.retryAfterHeader(at: now) { reply.headers.append(retryAfter) }
         return reply
     }
 

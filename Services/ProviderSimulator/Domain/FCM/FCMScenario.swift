@@ -39,7 +39,7 @@ enum FCMScenario: String, CaseIterable, Sendable {
         case .slow: return ScriptedOutcome(.answer(ScriptedAnswer(200)), delay: .milliseconds(argument ?? 1000))
         case .hang: return ScriptedOutcome(.silence, count: argument)
         case .reset: return ScriptedOutcome(.reset(code: 2), count: argument)
-        case .drop: return ScriptedOutcome(.dropConnection, count: argument)
+        case .drop: return ScriptedOutcome(.drop, count: argument)
         case .goAway:
             // Once unless told otherwise: what was not processed is sent again, for ever if need be.
             let goAway = GoAway(lastStream: .before, debugData: Array("session_timed_out".utf8))
@@ -59,7 +59,7 @@ enum FCMScenario: String, CaseIterable, Sendable {
             .init(400).with { $0.details = [Self.violation("message.data[0].value", "not a string")] }
         case .senderID: .init(fcm: .senderIDMismatch)
         case .quota, .deviceQuota: .init(fcm: .quotaExceeded)
-        case .quotaRetryAfter: .init(fcm: .quotaExceeded).with { $0.retryAfter = "120" }
+        case .quotaRetryAfter: .init(fcm: .quotaExceeded).with { $0.retryAfter = .text("120") }
         case .unavailable: .init(fcm: .unavailable)
         case .internal: .init(fcm: .internal)
         case .apnsGone:

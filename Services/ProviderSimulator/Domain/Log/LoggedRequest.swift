@@ -43,6 +43,7 @@ final class LoggedRequest: Sendable {
             writer.member("status", verdict.status)
             writer.member("reason", verdict.reason)
             writer.member("detail", verdict.detail)
+            writer.member("fault", verdict.fault)
             writer.member(party == .apns ? "apnsID" : "messageName", verdict.messageID)
         }
     }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Appending takes one lock and no other thread; everything that costs is done when someone asks. Safe from any thread.
 final class RequestLog: Sendable {
-    /// How many requests are kept; older ones only count.
+    /// How many requests are kept; older ones only count. With 0 nothing but counts is kept.
     let capacity: Int
     /// How many phones are known; requests for further tokens only count.
     static let maximumPhones = 100_000
@@ -21,7 +21,7 @@ final class RequestLog: Sendable {
 
     private let state = Mutex(State())
 
-    init(capacity: Int = 100_000) { self.capacity = max(capacity, 1) }
+    init(capacity: Int = 100_000) { self.capacity = max(capacity, 0) }
 
     @discardableResult
     func append(
@@ -33,12 +33,12 @@ final class RequestLog: Sendable {
                 verdict: verdict)
             if state.entries.count < capacity {
                 state.entries.append(entry)
-            } else {
+            } else if capacity > 0 {
                 state.entries[state.oldest] = entry
                 state.oldest = (state.oldest + 1) % capacity
             }
             state.sequence += 1
-            state.totals[party, default: Totals()].count(verdict)
+            state.totals[party, default: Totals()].count(entry)
             if let token = verdict.target, !token.isEmpty {
                 let id = Phone.ID(party: party, token: token)
                 if state.phones[id] != nil || state.phones.count < Self.maximumPhones {
@@ -54,11 +54,13 @@ final class RequestLog: Sendable {
     /// - Parameters:
     ///   - since: only those with a greater sequence number.
     ///   - limit: at most this many, the oldest of them.
-    func requests(of party: Party, token: String? = nil, since: Int = 0, limit: Int = .max) -> [LoggedRequest] {
+    func requests(
+        of party: Party, where filter: LogFilter = LogFilter(), since: Int = 0, limit: Int = .max
+    ) -> [LoggedRequest] {
         let (entries, oldest) = state.withLock { ($0.entries, $0.oldest) }
         var found: [LoggedRequest] = []
         for entry in [entries[oldest...], entries[..<oldest]].joined()
-        where entry.party == party && entry.sequence > since && (token == nil || entry.verdict.target == token) {
+        where entry.party == party && entry.sequence > since && filter.admits(entry) {
             guard found.count < limit else { break }
             found.append(entry)
         }
@@ -84,21 +86,5 @@ final class RequestLog: Sendable {
             state.entries = []
             state.oldest = 0
         }
-    }
-}
-
-/// How many requests a provider got, and how it answered them.
-struct Totals: Sendable, Hashable {
-    private(set) var requests = 0
-    private(set) var delivered = 0
-    /// By status; requests that got no answer stand under 0.
-    private(set) var statuses: [Int: Int] = [:]
-    private(set) var reasons: [String: Int] = [:]
-
-    mutating func count(_ verdict: Verdict) {
-        requests += 1
-        if verdict.isDelivered { delivered += 1 }
-        statuses[verdict.status ?? 0, default: 0] += 1
-        if let reason = verdict.reason { reasons[reason, default: 0] += 1 }
     }
 }

@@ -41,7 +41,7 @@ struct TokenEndpoint: Sendable {
     private func play(_ outcome: ScriptedOutcome, for account: ServiceAccount, at now: Timestamp) -> Verdict {
         var verdict = Verdict(acts: [], app: account.project)
         verdict.acts = outcome.acts { answer in
-            guard answer.status == 200 else { return Self.scripted(answer) }
+            guard answer.status == 200, answer.body == nil else { return Self.scripted(answer, at: now) }
             let expiresIn = answer.expiresIn ?? .int(world.accessTokenLifetime)
             let lifetime = expiresIn.int ?? expiresIn.string.flatMap { Int64($0) } ?? world.accessTokenLifetime
             let token = world.accessTokens.issue(project: account.project, lifetime: lifetime, at: now)
@@ -54,7 +54,8 @@ struct TokenEndpoint: Sendable {
                     writer.member("token_type", "Bearer")
                 })
         }
-        if case .answer(let answer) = outcome.conduct, answer.status != 200 {
+        verdict.fault = outcome.label
+        if let answer = outcome.answer, answer.status != 200 {
             verdict.reason = answer.reason ?? Self.usualError(of: answer.status)
         }
         return verdict
@@ -70,12 +71,12 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    private static func scripted(_ answer: ScriptedAnswer) -> Reply {
+    private static func scripted(_ answer: ScriptedAnswer, at now: Timestamp) -> Reply {
         var reply = refusal(
             answer.reason ?? usualError(of: answer.status), "scripted by the simulator", status: answer.status)
         if let body = answer.body { reply.body = body }
         if let type = answer.contentType { reply.headers = [Header("content-type", type)] }
-        if let retryAfter = answer.retryAfter { reply.headers.append(Header("retry-after", retryAfter)) }
+        if let retryAfter = answer.retryAfterHeader(at: now) { reply.headers.append(retryAfter) }
         return reply
     }
 

@@ -2,18 +2,15 @@ import PushProtocol
 
 /// Reads one posted outcome. Every key is listed here, and what it means in the README of the simulator.
 struct OutcomeReader {
-    private static let known: Set<String> = [
-        "provider", "token", "app", "count", "delay_ms", "max_streams", "status", "reason", "timestamp", "retry_after",
-        "error_code", "apns_error", "field", "details", "body", "content_type", "body_delay_ms", "omit_id",
-        "expires_in", "reset", "goaway", "drop", "silence",
-    ]
+    private static let known: Set<String> = Set(answering).union([
+        "provider", "token", "app", "count", "share", "every", "skip", "name", "delay_ms", "max_streams", "reset",
+        "goaway", "drop", "close", "silence", "stall", "after", "accepted",
+    ])
     /// The keys that describe an answer.
     private static let answering = [
         "status", "reason", "timestamp", "retry_after", "error_code", "apns_error", "field", "details", "body",
         "content_type", "body_delay_ms", "omit_id", "expires_in",
     ]
-    /// In milliseconds: an hour.
-    private static let delays: ClosedRange<Int64> = 0...3_600_000
 
     private let members: MemberReader
     private let party: Party
@@ -27,12 +24,16 @@ struct OutcomeReader {
     }
 
     func script() throws(ControlProblem) -> OutcomeScript {
-        let goAway = try goAway()
+        let goAway = try members.goAway()
         var outcome = ScriptedOutcome(try conduct(goAway))
         outcome.goAway = goAway
-        outcome.delay = .milliseconds(try members.integer("delay_ms", in: Self.delays) ?? 0)
+        outcome.latency = try members.latency("delay_ms")
         outcome.streams = try members.integer("max_streams", in: 1...100_000)
         outcome.count = try members.integer("count", in: 1...1_000_000_000)
+        outcome.occasion = try occasion()
+        outcome.skip = try members.integer("skip", in: 0...1_000_000_000) ?? 0
+        outcome.name = try members.text("name")
+        outcome.isAccepted = try members.flag("accepted")
         return OutcomeScript(party: party, scope: try scope(), outcome: outcome)
     }
 
@@ -48,33 +49,55 @@ struct OutcomeReader {
         return app.map { .app($0) } ?? .everything
     }
 
-    private func conduct(_ goAway: GoAway?) throws(ControlProblem) -> ScriptedOutcome.Conduct {
-        let answers = Self.answering.filter(members.has)
-        var conducts: [ScriptedOutcome.Conduct] = []
-        if let code = try members.integer("reset", in: 0...0xffff_ffff) { conducts.append(.reset(code: UInt32(code))) }
-        if try members.flag("drop") { conducts.append(.dropConnection) }
-        if try members.flag("silence") { conducts.append(.silence) }
-        if goAway?.lastStream == .before { conducts.append(.unprocessed) }
-        guard conducts.count <= 1, conducts.isEmpty || answers.isEmpty else {
-            throw members.problem(
-                answers.first ?? "reset", "cannot go with reset, drop, silence or a goaway before the request")
-        }
-        return if let conduct = conducts.first { conduct } else { .answer(try answer()) }
+    private func occasion() throws(ControlProblem) -> ScriptedOutcome.Occasion {
+        let share = try members.number("share", in: 0...1)
+        let every = try members.integer("every", in: 1...1_000_000_000)
+        guard share == nil || every == nil else { throw members.problem("every", "and share exclude each other") }
+        return if let share { .share(share) } else if let every { .every(every) } else { .turn }
     }
 
-    private func goAway() throws(ControlProblem) -> GoAway? {
-        guard let value = members.raw("goaway") else { return nil }
-        let reader = try MemberReader(value, at: "goaway.", known: ["last_stream", "code", "reason", "text"])
-        guard let last = try reader.choice("last_stream", of: GoAway.LastStream.self) else {
-            throw reader.problem("last_stream", "is missing; it is before, included or graceful")
+    private func conduct(_ goAway: GoAway?) throws(ControlProblem) -> ScriptedOutcome.Conduct {
+        let answers = Self.answering.filter(members.has)
+        let breakages = try breakages()
+        let isUnprocessed = goAway?.lastStream == .before
+        guard breakages.count + (isUnprocessed ? 1 : 0) <= 1 else {
+            throw members.problem(
+                breakages[0].key, "cannot go with another of reset, drop, close, silence, stall, goaway before")
         }
-        var goAway = GoAway(lastStream: last)
-        goAway.code = UInt32(try reader.integer("code", in: 0...0xffff_ffff) ?? 0)
-        if let reason = try reader.text("reason") {
-            goAway.debugData = JSONWriter.object { $0.member("reason", reason) }
+        let moment = try members.choice("after", of: ScriptedOutcome.Moment.self)
+        guard let breakage = breakages.first else {
+            if moment != nil { throw members.problem("after", "goes with reset, drop, close, silence or stall") }
+            if try members.flag("accepted") {
+                throw members.problem("accepted", "goes with reset, drop, close, silence or stall")
+            }
+            guard isUnprocessed else { return .answer(try answer()) }
+            if let answer = answers.first {
+                throw members.problem(answer, "cannot go with a goaway before the request")
+            }
+            return .unprocessed
         }
-        if let text = try reader.text("text") { goAway.debugData = Array(text.utf8) }
-        return goAway
+        switch moment ?? .request {
+        case .request:
+            guard answers.isEmpty else {
+                throw members.problem(
+                    answers[0], "cannot go with \(breakage.key), unless that comes after headers or answer")
+            }
+            return .breakage(breakage.breakage, at: .request, ScriptedAnswer(200))
+        case .headers: return .breakage(breakage.breakage, at: .headers, try answer())
+        case .answer: return .breakage(breakage.breakage, at: .answer, try answer())
+        }
+    }
+
+    private func breakages() throws(ControlProblem) -> [(key: String, breakage: ScriptedOutcome.Breakage)] {
+        var found: [(key: String, breakage: ScriptedOutcome.Breakage)] = []
+        if let code = try members.integer("reset", in: 0...0xffff_ffff) {
+            found.append(("reset", .reset(code: UInt32(code))))
+        }
+        if try members.flag("drop") { found.append(("drop", .drop)) }
+        if try members.flag("close") { found.append(("close", .close)) }
+        if try members.flag("silence") { found.append(("silence", .silence)) }
+        if try members.flag("stall") { found.append(("stall", .stall)) }
+        return found
     }
 }
 
@@ -103,7 +126,7 @@ extension OutcomeReader {
         answer.retryAfter = try retryAfter()
         answer.details = try details()
         answer.contentType = try members.text("content_type")
-        answer.bodyDelay = .milliseconds(try members.integer("body_delay_ms", in: Self.delays) ?? 0)
+        answer.bodyDelay = .milliseconds(try members.integer("body_delay_ms", in: MemberReader.delays) ?? 0)
         answer.omitsID = try members.flag("omit_id")
         answer.expiresIn = try expiresIn()
         return answer
@@ -115,20 +138,36 @@ extension OutcomeReader {
         }
     }
 
-    /// Milliseconds; `null` leaves it out of a 410; absent means now.
+    /// Milliseconds, also as `{"ago_ms": n}`; `null` leaves it out of a 410; absent means now.
     private func timestamp() throws(ControlProblem) -> ScriptedAnswer.Moment {
-        if members.raw("timestamp") == .null { return .absent }
-        guard let milliseconds = try members.integer("timestamp", in: 0...0xffff_ffff_ffff) else { return .ago(.zero) }
-        return .at(Timestamp(milliseconds: Int64(milliseconds)))
+        switch members.raw("timestamp") {
+        case nil: return .ago(.zero)
+        case .null: return .absent
+        case .object(let object):
+            let reader = try MemberReader(.object(object), at: "timestamp.", known: ["ago_ms"])
+            guard let ago = try reader.integer("ago_ms", in: 0...0xffff_ffff_ffff) else {
+                throw reader.problem("ago_ms", "is missing")
+            }
+            return .ago(.milliseconds(ago))
+        case .some:
+            let milliseconds = try members.integer("timestamp", in: 0...0xffff_ffff_ffff) ?? 0
+            return .at(Timestamp(milliseconds: Int64(milliseconds)))
+        }
     }
 
-    /// Seconds as a number, or any text: an HTTP date, or nonsense.
-    private func retryAfter() throws(ControlProblem) -> String? {
+    /// Seconds as a number, any text (an HTTP date, or nonsense), or `{"date_in": seconds}`.
+    private func retryAfter() throws(ControlProblem) -> ScriptedAnswer.RetryAfter? {
         switch members.raw("retry_after") {
         case nil: return nil
-        case .int(let seconds): return String(seconds)
-        case .string(let text) where text.utf8.allSatisfy { (0x20...0x7e).contains($0) }: return text
-        default: throw members.problem("retry_after", "is not seconds or a text")
+        case .int(let seconds): return .text(String(seconds))
+        case .string(let text) where text.utf8.allSatisfy { (0x20...0x7e).contains($0) }: return .text(text)
+        case .object(let object):
+            let reader = try MemberReader(.object(object), at: "retry_after.", known: ["date_in"])
+            guard let seconds = try reader.integer("date_in", in: -1_000_000...1_000_000) else {
+                throw reader.problem("date_in", "is missing")
+            }
+            return .date(in: Int64(seconds))
+        default: throw members.problem("retry_after", "is not seconds, a text, or {\"date_in\": seconds}")
         }
     }
 

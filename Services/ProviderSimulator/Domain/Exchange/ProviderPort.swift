@@ -1,0 +1,30 @@
+import PushProtocol
+
+/// One of the ports on which a provider answers.
+enum ProviderPort: Hashable, Sendable, CaseIterable {
+    case apns(ProviderEnvironment)
+    /// FCM, and Google's token endpoint.
+    case google
+
+    static let allCases: [ProviderPort] = [.apns(.production), .apns(.development), .google]
+
+    /// As the control API and the log call it.
+    var name: String {
+        switch self {
+        case .apns(.production): "apns"
+        case .apns(.development): "apns-sandbox"
+        case .google: "fcm"
+        }
+    }
+}
+
+extension MemberReader {
+    /// The ports a member names: one of them, or all when it is absent.
+    func ports(_ name: String) throws(ControlProblem) -> [ProviderPort] {
+        guard let text = try text(name) else { return ProviderPort.allCases }
+        guard let port = ProviderPort.allCases.first(where: { $0.name == text }) else {
+            throw problem(name, "is none of \(ProviderPort.allCases.map(\.name).joined(separator: ", "))")
+        }
+        return [port]
+    }
+}

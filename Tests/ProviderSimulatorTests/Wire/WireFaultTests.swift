@@ -1,0 +1,172 @@
+import Foundation
+import HTTP2
+import PushProtocol
+import ServiceLifecycle
+import Testing
+import TestSupport
+
+@testable import ProviderSimulator
+
+/// Each way a connection or a stream may fail, as the senders' client sees it.
+@Suite(.timeLimit(.minutes(2))) struct WireFaultTests {
+    static func execute(_ client: HTTP2Client, within deadline: Duration = .seconds(10)) async -> Result<
+        Int, HTTP2Error
+    > {
+        do {
+            return .success(try await client.execute(WireTests.push(), deadline: deadline).status)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// A client whose connection has proved itself, so that it has many streams.
+    static func withWarm(
+        _ port: ProviderPort = .apns(.production), _ body: (WireTests.Listening, HTTP2Client) async throws -> Void
+    ) async throws {
+        try await WireTests.withListener(port) { listening, client async throws in
+            #expect(await Self.execute(client) == .success(200))
+            try await body(listening, client)
+        }
+    }
+
+    @Test(arguments: [
+        #""reset":2"#, #""reset":2,"after":"headers""#, #""drop":true"#, #""drop":true,"after":"headers""#,
+        #""close":true"#,
+    ])
+    func `a stream or connection that breaks off is an error that may have been processed`(members: String) async throws
+    {
+        try await Self.withWarm { listening, client async throws in
+            try listening.simulator.play(#"{"provider":"apns",\#(members),"count":1}"#)
+            guard case .failure(let error) = await Self.execute(client) else {
+                Issue.record("it was answered")
+                return
+            }
+            #expect(!error.isSafeToResend, "\(error)")
+            #expect(await Self.execute(client) == .success(200))
+        }
+    }
+
+    @Test(arguments: [
+        #""silence":true"#, #""silence":true,"after":"headers""#, #""stall":true"#, #""stall":true,"after":"headers""#,
+    ])
+    func `what goes silent is a deadline that passes`(members: String) async throws {
+        try await Self.withWarm { listening, client async throws in
+            try listening.simulator.play(#"{"provider":"apns",\#(members),"count":1}"#)
+            #expect(
+                await Self.execute(client, within: .milliseconds(300)) == .failure(.deadlineExceeded(written: true)))
+        }
+    }
+
+    @Test func `an answer that is complete before the connection drops is an answer`() async throws {
+        try await Self.withWarm { listening, client async throws in
+            try listening.simulator.play(#"{"provider":"apns","close":true,"after":"answer","count":1}"#)
+            #expect(await Self.execute(client) == .success(200))
+            #expect(await Self.execute(client) == .success(200))
+            try await eventually("a second connection", within: .seconds(5)) {
+                listening.simulator.log.requests(of: .apns).last?.request.connection == 2
+            }
+        }
+    }
+
+    @Test(arguments: ["expired", "wrong_name", "unknown_authority", "wrong_protocol", "refuse"])
+    func `a handshake that must fail does, and the next one does not`(fault: String) async throws {
+        try await WireTests.withListener(.google) { listening, client async throws in
+            let script = try JSONReader.value(of: Array(#"{"port":"fcm","fault":"\#(fault)","count":1}"#.utf8))
+            #expect(try listening.simulator.world.handshakes.play(script) == 1)
+            let request = HTTP2Request(path: "/token", body: Array("x=y".utf8))
+            let first = await #expect(throws: HTTP2Error.self) {
+                try await client.execute(request, deadline: .seconds(2))
+            }
+            #expect(first?.isSafeToResend == true)
+            #expect(listening.simulator.log.totals(of: .oauth).requests == 0)
+            let second = try listening.client()
+            let status = try await second.execute(request, deadline: .seconds(10)).status
+            await second.shutdown()
+            #expect(status == 400)
+        }
+    }
+
+    @Test func `a handshake that is ignored ends at the deadline`() async throws {
+        try await WireTests.withListener(.google) { listening, client async throws in
+            listening.simulator.world.handshakes.script([.init(fault: .ignore, count: 1)], for: .google)
+            await #expect(throws: HTTP2Error.self) {
+                try await client.execute(HTTP2Request(path: "/token"), deadline: .milliseconds(500))
+            }
+        }
+    }
+
+    static func withDisturbances(
+        _ listening: WireTests.Listening, _ text: String, _ body: (Disturbances) async throws -> Void
+    ) async throws {
+        let disturbances = Disturbances()
+        let service = DisturbanceService(
+            disturbances: disturbances, simulator: listening.simulator, ports: listening.ports)
+        disturbances.post(try Disturbance.read(try JSONReader.value(of: Array(text.utf8))))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await service.run() }
+            try await body(disturbances)
+            group.cancelAll()
+        }
+    }
+
+    @Test func `a GOAWAY again and again loses nothing that is resent where that is safe`() async throws {
+        try await Self.withWarm { listening, client async throws in
+            let script = #"{"port":"apns","goaway":{"last_stream":"graceful","pause_ms":20},"every_ms":40}"#
+            try await Self.withDisturbances(listening, script) { disturbances async throws in
+                var answered = 0
+                var resent = 0
+                while disturbances.entries[0].times < 8 {
+                    switch await Self.execute(client) {
+                    case .success(let status): answered += status == 200 ? 1 : 0
+                    case .failure(let error):
+                        #expect(error.isSafeToResend, "\(error)")
+                        resent += 1
+                    }
+                }
+                #expect(answered > 8)
+                let totals = listening.simulator.log.totals(of: .apns)
+                #expect(totals.delivered == answered + 1, "what was not answered was not processed")
+                #expect((listening.simulator.log.requests(of: .apns).last?.request.connection ?? 0) > 4)
+            }
+        }
+    }
+
+    @Test(arguments: [#""drop":true"#, #""close":true"#]) func `an idle connection ends, and the next push has another`(
+        members: String
+    ) async throws {
+        try await Self.withWarm { listening, client async throws in
+            try await Self.withDisturbances(listening, "{\(members)}") { disturbances async throws in
+                try await eventually("it ended", within: .seconds(5)) { disturbances.entries[0].isEnded }
+                #expect(disturbances.entries[0].connections == 1)
+                try await eventually("a new connection takes it", within: .seconds(10)) {
+                    await Self.execute(client) == .success(200)
+                }
+                #expect(listening.simulator.log.requests(of: .apns).last?.request.connection == 2)
+            }
+        }
+    }
+
+    @Test func `access tokens are revoked at their time`() async throws {
+        try await WireTests.withListener(.google) { listening, _ async throws in
+            let tokens = listening.simulator.world.accessTokens
+            let token = tokens.issue(project: "p", lifetime: 60, at: .now)
+            try await Self.withDisturbances(listening, #"{"revoke_access_tokens":true,"delay_ms":1}"#) {
+                _ async throws in
+                try await eventually("it is refused", within: .seconds(5)) { tokens.grant(for: token, at: .now) == nil }
+            }
+        }
+    }
+
+    @Test func `a GOAWAY before a request leaves all that came with it unprocessed`() async throws {
+        try await Self.withWarm { listening, client async throws in
+            try listening.simulator.play(#"{"provider":"apns","goaway":{"last_stream":"before"},"skip":20,"count":1}"#)
+            let results = await withTaskGroup(of: Result<Int, HTTP2Error>.self) { group in
+                for _ in 1...60 { group.addTask { await Self.execute(client) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            let answered = results.filter { $0 == .success(200) }.count
+            for case .failure(let error) in results { #expect(error.isSafeToResend, "\(error)") }
+            #expect(listening.simulator.log.totals(of: .apns).delivered == answered + 1)
+        }
+    }
+}
