@@ -107,7 +107,9 @@ let package = Package(
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         room("HTTPSFetch", ["CCurl", logging]),
         room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle]),
-        room("PushSending", ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit]),
+        room(
+            "PushSending",
+            ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
         room(
             "ServiceKit",
             [

@@ -54,7 +54,7 @@ enum Table {
         "Yams": ["ServiceKit", "Rules"],
         "Mustache": ["Rules"],
         "ArgumentParser": ["Pushctl"],
-        "DequeModule": ["AMQP", "Postgres", "HTTP2"],
+        "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": ["HTTP2", "ServiceKit", "APNsSender", "FCMSender", "TokenRegistry", "ProviderSimulator"],
         "NIOPosix": ["HTTP2"],

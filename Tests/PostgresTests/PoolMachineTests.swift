@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Postgres
+import TestSupport
 
 @Suite struct PoolMachineTests {
     private let start = ContinuousClock.now
@@ -134,7 +135,7 @@ import Testing
     /// Random events: never more connections than the size, never one connection with two callers, every caller answered
     /// exactly once.
     @Test(arguments: 1...20) func `no order of events breaks the pool's promises`(seed: Int) {
-        var random = SplitMix(state: UInt64(seed))
+        var random = SplitMix(seed: UInt64(seed))
         var world = PoolWorld(size: 3, timeout: timeout, start: start)
         for _ in 0..<2_000 { world.step(&random) }
         world.end()

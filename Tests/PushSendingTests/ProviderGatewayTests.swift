@@ -7,7 +7,7 @@ import Testing
     private let time = ManualTime()
     private let mint = ScriptedMint()
 
-    private static func answer(_ status: Int) -> ScriptedTransport.Answer { .success(ProviderResponse(status: status)) }
+    private static func answer(_ status: Int) -> TransportAnswer { .success(ProviderResponse(status: status)) }
 
     private func send(
         over transport: ScriptedTransport, _ consequences: [Int: Consequence] = [:], to target: Push.Target = .sample(),
@@ -16,7 +16,7 @@ import Testing
         let gateway = ProviderGateway(
             wire: StatusWire(consequences: consequences), credentials: mint.cache(time.clock), transport: transport,
             clock: time.clock)
-        return await gateway.send(to: target, from: gateway.render(.sample()), delivery: delivery)
+        return await gateway.send([Copy(of: 0, to: target, delivery: delivery)], of: [gateway.render(.sample())])[0]
     }
 
     @Test func `what the provider settles is the answer`() async {
@@ -103,7 +103,8 @@ import Testing
 
     @Test func `a halted lane probes on another connection, where what was mended takes effect`() async {
         let transport = ScriptedTransport(Self.answer(400))
-        #expect(await send(over: transport, [400: .halt(reason: "TopicDisallowed")]) == .halted(reason: "TopicDisallowed"))
+        #expect(
+            await send(over: transport, [400: .halt(reason: "TopicDisallowed")]) == .halted(reason: "TopicDisallowed"))
         #expect(transport.sent.count == 1)
         #expect(transport.generation == 1)
     }
@@ -115,5 +116,30 @@ import Testing
         mint.fail(with: .unavailable(reason: "token endpoint away"))
         #expect(await send(over: transport) == .unreachable(reason: "token endpoint away"))
         #expect(transport.sent.isEmpty)
+    }
+
+    @Test func `each copy gets its own answer, and only those that need it are sent again`() async {
+        let transport = ScriptedTransport(
+            Self.answer(200), Self.answer(403), .failure(.ambiguous(reason: "reset")), Self.answer(500),
+            Self.answer(200))
+        let gateway = ProviderGateway(
+            wire: StatusWire(consequences: [
+                403: .reauthenticate(reason: "Expired"), 500: .backOff(floor: .seconds(900), reason: "Internal"),
+            ]), credentials: mint.cache(time.clock), transport: transport, clock: time.clock)
+        let tokens = ["a", "b", "", "c", "d"]
+        let answers = await gateway.send(tokens.map { Copy(of: 0, to: .sample(token: $0)) }, of: [()])
+        #expect(
+            answers == [
+                .settled(.accepted(id: nil)), .settled(.accepted(id: nil)),
+                .refusedHere(LocalRejection("malformed-token", suspectToken: true)), .settled(.accepted(id: nil)),
+                .backOff(floor: .seconds(900), reason: "Internal"),
+            ])
+        #expect(transport.sent.map(\.request.path) == ["/a", "/b", "/c", "/d", "/b", "/c"])
+        #expect(transport.sent.suffix(2).allSatisfy { $0.authorization == "bearer 2" && $0.generation == 1 })
+    }
+
+    @Test func `what was withdrawn is told as not sent`() async {
+        let transport = ScriptedTransport(.failure(.withdrawn))
+        #expect(await send(over: transport) == .withdrawn)
     }
 }

@@ -22,7 +22,8 @@ import Testing
     ) throws -> Inbound {
         Inbound(
             queue: .senderPushes(.apns, .interactive, AppID(rawValue: app)!), exchange: "pushes",
-            routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt, redelivered: redelivered,
+            routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt,
+            redelivered: redelivered,
             firstSeen: .sample)
     }
 
@@ -184,7 +185,8 @@ import Testing
     }
 
     @Test(arguments: [DeliveryPolicy.atLeastOnce, .atMostOnce])
-    func `what another sender had in hand is sent again, or at most once is not`(delivery: DeliveryPolicy) async throws {
+    func `what another sender had in hand is sent again, or at most once is not`(delivery: DeliveryPolicy) async throws
+    {
         let push = Push.sample(delivery: delivery, targets: targets(2))
         let verdict = try await handle(push, redelivered: true, by: handler())
         #expect(verdict.disposition == .done)

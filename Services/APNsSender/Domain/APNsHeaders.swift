@@ -34,14 +34,18 @@ struct APNsHeaders: Hashable, Sendable {
         others = given.sorted { $0.key < $1.key }.map { ProviderHeader($0.key, $0.value) }
     }
 
-    /// The headers of a request to one target, without its `apns-id`.
-    func fields(notification: @autoclosure () -> String) -> [ProviderHeader] {
+    /// Whether the collapse id is the notification's id, which the targets of a push need not have in common.
+    var collapsesByNotification: Bool { collapseID == nil && pushType.isCollapsedByDefault }
+
+    /// The headers of which each request has a value of its own.
+    var own: [String] { collapsesByNotification ? ["apns-id", "apns-collapse-id"] : ["apns-id"] }
+
+    /// The headers that all requests share.
+    var shared: [ProviderHeader] {
         var fields = [ProviderHeader("apns-push-type", pushType.rawValue), ProviderHeader("apns-topic", topic)]
         if let priority { fields.append(ProviderHeader("apns-priority", priority.rawValue)) }
         if let expiration { fields.append(ProviderHeader("apns-expiration", String(expiration), neverIndexed: true)) }
-        if let id = collapseID ?? (pushType.isCollapsedByDefault ? notification() : nil) {
-            fields.append(ProviderHeader("apns-collapse-id", id, neverIndexed: true))
-        }
+        if let collapseID { fields.append(ProviderHeader("apns-collapse-id", collapseID, neverIndexed: true)) }
         return fields + others
     }
 

@@ -27,18 +27,33 @@ struct APNsWire: PushWire {
         return Rendering(headers: headers, bodies: bodies)
     }
 
-    func request(to target: Push.Target, from rendering: Rendering) throws(LocalRejection) -> ProviderRequest {
+    func begin(_ rendering: Rendering, in batch: inout RequestBatch) {
+        // Without headers there is nothing to begin: ``add`` refuses every target.
+        guard case .success(let headers) = rendering.headers else { return }
+        batch.begin(shared: headers.shared, own: headers.own)
+    }
+
+    func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection) {
         let headers = try rendering.headers.get()
         guard let token = DeviceToken(target.token.secret, for: .apns) else {
             throw LocalRejection("malformed-token", suspectToken: true)
         }
         guard let body = rendering.bodies[target.badge] else { throw LocalRejection("not-rendered") }
-        let id = ProviderHeader("apns-id", target.pushID.uuidString.lowercased(), neverIndexed: true)
-        return ProviderRequest(
-            path: "/3/device/\(token.secret)",
-            headers: [id] + headers.fields(notification: target.notification.uuidString.lowercased()),
-            body: try body.get())
+        let bytes = try body.get()
+        batch.write("/3/device/")
+        batch.write(token.secret)
+        batch.endValue()
+        batch.write(target.pushID)
+        batch.endValue()
+        if headers.collapsesByNotification {
+            batch.write(target.notification)
+            batch.endValue()
+        }
+        batch.endRequest(body: bytes)
     }
+
+    /// A refused credential is refused for everybody.
+    func goesOn(after status: Int) -> Bool { status != 403 }
 
     private static func body(
         _ content: Content, badge: Int?, pushType: APNsPushType

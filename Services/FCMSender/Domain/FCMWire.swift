@@ -30,14 +30,21 @@ struct FCMWire: PushWire {
         return Rendering(messages: messages, isDryRun: push.content.fcm?.validateOnly ?? false)
     }
 
-    func request(to target: Push.Target, from rendering: Rendering) throws(LocalRejection) -> ProviderRequest {
+    func begin(_ rendering: Rendering, in batch: inout RequestBatch) {
+        batch.begin(shared: [ProviderHeader("content-type", "application/json")])
+    }
+
+    func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection) {
         let address = try FCMAddress(target)
         guard let message = rendering.messages[target.badge] else { throw LocalRejection("not-rendered") }
         let filled = try message.get().filled(with: target.notification.uuidString.lowercased())
-        return ProviderRequest(
-            path: path, headers: [ProviderHeader("content-type", "application/json")],
-            body: Self.body(address, message: filled, isDryRun: rendering.isDryRun))
+        batch.write(path)
+        batch.endValue()
+        batch.endRequest(body: Self.body(address, message: filled, isDryRun: rendering.isDryRun))
     }
+
+    /// 401 and 403 may be about one target alone.
+    func goesOn(after status: Int) -> Bool { true }
 
     /// `{"message":{"token":…,` and then the members of `message`, which always has some.
     private static func body(_ address: FCMAddress, message: [UInt8], isDryRun: Bool) -> [UInt8] {

@@ -1,47 +1,29 @@
-import NIOCore
-
-/// One request on its way from `execute` to its answer.
-///
-/// `@unchecked Sendable` because its parts are never shared: the continuation is set by the calling task before it
-/// puts the call into the inbox (a lock), and is the event loop's from then on; everything else that changes is
-/// only ever touched on the event loop. The cancellation handler passes the call to the event loop unread.
-final class Call: @unchecked Sendable {
-    typealias Outcome = Result<HTTP2Response, HTTP2Error>
-
+/// One request of a burst on its way to its answer. Touched on the event loop only; see `Burst`.
+final class Call {
     enum Place {
-        /// Made, and not yet taken out of the inbox.
-        case submitted
-        /// Cancelled before it was taken out of the inbox; it ends when it is.
-        case cancelled
         case waiting
         case open(ClientChannelHandler, stream: Int32)
         case finished
     }
 
-    let request: HTTP2Request
-    let deadline: NIODeadline
-    /// Unchecked: this class is the check, since `finish` takes it out before it resumes.
-    private var continuation: UnsafeContinuation<Outcome, Never>?
-    var place = Place.submitted
+    let burst: Burst
+    let index: Int
+    private(set) var answer: HTTP2Answer?
+    var place = Place.waiting
     var resends = 0
 
     /// The request's body on its present stream, and whether all of the request has left.
-    var body: OutgoingBody
+    private var body: [UInt8] = []
+    private var sentBody = 0
     var isWritten = false
-    private(set) var status = 0
-    private var headers: [HTTP2Header] = []
+    private var status = 0
+    private var fields: [UInt8] = []
     private var responseBody: [UInt8] = []
     var isAnswered = false
 
-    init(request: HTTP2Request, deadline: NIODeadline) {
-        self.request = request
-        self.deadline = deadline
-        body = OutgoingBody(request.body, isComplete: true)
-    }
-
-    /// Called once, by the task that made the call, before anyone else has it.
-    func begin(_ continuation: UnsafeContinuation<Outcome, Never>) {
-        self.continuation = continuation
+    init(_ burst: Burst, index: Int) {
+        self.burst = burst
+        self.index = index
     }
 
     var isFinished: Bool {
@@ -49,16 +31,21 @@ final class Call: @unchecked Sendable {
     }
 
     /// The response as far as it has come.
-    var response: HTTP2Response {
-        HTTP2Response(status: status, headers: HTTP2Headers(headers), body: responseBody)
-    }
+    var response: HTTP2Response { HTTP2Response(status: status, fields: fields, body: responseBody) }
 
     /// Ends the call; later ends are ignored, so that an answer may race a deadline.
-    func finish(_ outcome: Outcome) {
+    func finish(_ answer: HTTP2Answer) {
+        guard !isFinished else { return }
         place = .finished
-        guard let continuation else { return }
-        self.continuation = nil
-        continuation.resume(returning: outcome)
+        self.answer = answer
+        burst.finished(with: answer)
+    }
+
+    /// Begins on a stream; false when it has no body.
+    func begin() -> Bool {
+        body = burst.requests.body(index)
+        sentBody = 0
+        return !body.isEmpty
     }
 
     /// Forgets the stream it was on, to be sent again on another.
@@ -67,25 +54,37 @@ final class Call: @unchecked Sendable {
         resends += 1
         isWritten = false
         isAnswered = false
-        body.rewind()
         status = 0
-        headers.removeAll()
+        fields.removeAll()
         responseBody.removeAll()
     }
 
-    func received(
-        name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
-    ) {
+    // MARK: The body on its way out
+
+    func bodyOffer(maximum: Int) -> OutgoingBody.Offer {
+        let rest = body.count - sentBody
+        return .bytes(min(maximum, rest), last: rest <= maximum)
+    }
+
+    /// Hands out the next `count` bytes.
+    func takeBody(_ count: Int, _ write: (UnsafeRawBufferPointer) -> Void) {
+        body.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[sentBody..<sentBody + count])) }
+        sentBody += count
+    }
+
+    // MARK: The response on its way in
+
+    func received(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
         // `:status` is a response's only pseudo-header (RFC 9113 §8.3.2), and a second one follows a 1xx.
         if name.first == UInt8(ascii: ":") {
             status = value.reduce(0) { $0 * 10 + Int($1 & 0xF) }
-            headers.removeAll()
-            headers.reserveCapacity(4)
+            fields.removeAll(keepingCapacity: true)
         } else {
-            headers.append(
-                HTTP2Header(
-                    name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self),
-                    neverIndexed: neverIndexed))
+            fields.reserveCapacity(fields.count + name.count + value.count + 2)
+            fields.append(contentsOf: name)
+            fields.append(0)
+            fields.append(contentsOf: value)
+            fields.append(0)
         }
     }
 

@@ -29,7 +29,7 @@ extension ClientChannelHandler: SessionEvents {
     func headerReceived(
         stream: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, neverIndexed: Bool
     ) {
-        calls[stream]?.received(name: name, value: value, neverIndexed: neverIndexed)
+        calls[stream]?.received(name: name, value: value)
     }
 
     func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) {
@@ -45,11 +45,11 @@ extension ClientChannelHandler: SessionEvents {
     }
 
     func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
-        calls[stream]?.body.offer(maximum: maximum) ?? .later
+        calls[stream]?.bodyOffer(maximum: maximum) ?? .later
     }
 
     func writeBody(stream: Int32, count: Int, into output: inout ByteBuffer) {
-        calls[stream]?.body.write(count: count, into: &output)
+        calls[stream]?.takeBody(count) { output.writeBytes($0) }
     }
 
     func endStreamSending(stream: Int32) {
@@ -57,13 +57,13 @@ extension ClientChannelHandler: SessionEvents {
     }
 
     func headersNotSent(stream: Int32) {
-        guard let call = calls.removeValue(forKey: stream) else { return }
+        guard let call = calls.remove(stream) else { return }
         core.released(self)
         settle(call, stream: stream, .neverSent)
     }
 
     func streamClosed(stream: Int32, code: HTTP2ErrorCode) {
-        guard let call = calls.removeValue(forKey: stream) else { return }
+        guard let call = calls.remove(stream) else { return }
         core.released(self)
         // nghttp2 closes what a GOAWAY disowns as if it were refused; the peer sent no RST_STREAM for it.
         let isDisowned = goAway.map { stream > $0.lastStream } ?? false

@@ -16,7 +16,7 @@ final class ClientChannelHandler: ChannelInboundHandler {
     private(set) var session: Session?
     private(set) var context: ChannelHandlerContext?
     /// The open streams. A call that ended early stays until its stream is closed, since the peer still counts it.
-    var calls: [Int32: Call] = [:]
+    var calls = StreamTable<Call>()
     var isReady = false
     var isDraining = false
     var isProven = false
@@ -139,8 +139,8 @@ final class ClientChannelHandler: ChannelInboundHandler {
         session = nil
         let failure = self.failure ?? HTTP2Failure(.connectionLost, "the server closed the connection")
         let lost = goAway.map { HTTP2Failure(failure.code, "\(failure.detail), after \($0)") } ?? failure
-        let open = calls.sorted { $0.key < $1.key }
-        calls.removeAll()
+        let open = calls.inOrder
+        calls = StreamTable()
         for (stream, call) in open { settle(call, stream: stream, .connectionLost(lost)) }
         core.ended(self, lost)
     }
@@ -150,16 +150,13 @@ final class ClientChannelHandler: ChannelInboundHandler {
     /// Opens a stream for `call`. On failure nothing was sent and the call is still the caller's.
     func open(_ call: Call) throws(SessionError) {
         guard let session else { throw SessionError(0) }
-        let (request, authority) = (call.request, core.authority)
-        let stream = try session.submitRequest(hasBody: !request.body.isEmpty) { arena in
-            arena.append(":method", request.method)
-            arena.append(":scheme", "https")
-            arena.append(":authority", authority)
-            arena.append(":path", request.path, neverIndexed: true)
-            for header in request.headers { arena.append(header) }
+        let destination = core.destination
+        let stream = try session.submitRequest(hasBody: call.begin()) { arena in
+            arena.append(destination)
+            call.burst.requests.write(call.index, to: &arena)
         }
         if calls.isEmpty { watch() }
-        calls[stream] = call
+        calls.insert(call, at: stream)
         call.place = .open(self, stream: stream)
         // Stream ids only grow (RFC 9113 §5.1.1): the last one ends the connection's usefulness.
         if session.nextStream > UInt32(Int32.max) { core.drain(self) }

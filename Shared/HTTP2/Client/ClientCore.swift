@@ -8,7 +8,8 @@ import NIOCore
 /// on its way out, and nothing here needs a lock.
 final class ClientCore {
     let endpoint: HTTP2Endpoint
-    let authority: String
+    /// `:scheme` and `:authority`, which every request carries.
+    let destination: HTTP2FieldBlock
     let configuration: HTTP2ClientConfiguration
     let tls: ClientTLS
     let eventLoop: any EventLoop
@@ -37,7 +38,7 @@ final class ClientCore {
         eventLoop: any EventLoop, firstStream: UInt32?, logger: Logger
     ) {
         self.endpoint = endpoint
-        authority = endpoint.authority
+        destination = HTTP2FieldBlock(scheme: "https", authority: endpoint.authority)
         self.configuration = configuration
         self.tls = tls
         self.inbox = inbox
@@ -54,9 +55,9 @@ final class ClientCore {
 
     /// Takes what was put into the inbox: one turn for a whole burst of calls.
     func takeInbox() {
-        let (calls, cancelled) = inbox.take()
-        for call in calls { accept(call) }
-        for call in cancelled { cancel(call) }
+        let (bursts, cancelled) = inbox.take()
+        for burst in bursts { accept(burst) }
+        for burst in cancelled { cancel(burst) }
         turn()
     }
 
@@ -84,19 +85,30 @@ final class ClientCore {
         }
         while let call = waiting.first {
             if !call.isFinished {
-                guard let id = pool.takeStream(), let connection = connections[id] else { return }
-                waitingCount -= 1
-                open(call, on: connection)
+                if call.burst.isCut {
+                    waitingCount -= 1
+                    call.finish(.failure(.notProcessed(Self.withdrawn)))
+                } else {
+                    guard let id = pool.takeStream(), let connection = connections[id] else { return }
+                    waitingCount -= 1
+                    open(call, on: connection)
+                }
             }
             waiting.removeFirst()
         }
     }
+
+    private static let withdrawn = HTTP2Failure(.withdrawn, "another answer made it pointless")
 
     private func open(_ call: Call, on connection: ClientChannelHandler) {
         touch(connection)
         do {
             try connection.open(call)
         } catch {
+            guard !error.isInvalidRequest else {
+                pool.releaseStream(connection.id)
+                return call.finish(.failure(.invalidRequest("a field holds control characters")))
+            }
             logger.debug("no stream", metadata: ["connection": "\(connection.id)", "error": "\(error.text)"])
             pool.releaseStream(connection.id)
             drain(connection)
@@ -121,24 +133,24 @@ final class ClientCore {
 
     // MARK: Calls
 
-    private func accept(_ call: Call) {
-        if case .cancelled = call.place {
-            call.finish(.failure(.cancelled(written: false)))
+    private func accept(_ burst: Burst) {
+        if case .cancelled = burst.phase {
+            burst.refuse(.cancelled(written: false))
         } else if isShutDown {
-            call.finish(.failure(.closed))
+            burst.refuse(.closed)
         } else {
-            call.place = .waiting
-            waiting.append(call)
-            waitingCount += 1
-            if let due = deadlines.added(call.deadline) { setDeadlineTimer(due) }
+            burst.phase = .taken
+            waiting.append(contentsOf: burst.calls)
+            waitingCount += burst.calls.count
+            if let due = deadlines.added(burst.deadline) { setDeadlineTimer(due) }
         }
     }
 
-    private func cancel(_ call: Call) {
-        switch call.place {
-        case .submitted: call.place = .cancelled
-        case .waiting, .open: abandon(call, .cancelled(written: call.isWritten))
-        case .cancelled, .finished: break
+    private func cancel(_ burst: Burst) {
+        switch burst.phase {
+        case .submitted: burst.phase = .cancelled
+        case .taken: for call in burst.calls { abandon(call, .cancelled(written: call.isWritten)) }
+        case .cancelled, .ended: break
         }
     }
 
@@ -150,7 +162,7 @@ final class ClientCore {
         case .open(let connection, let stream):
             connection.cancel(stream: stream)
             touch(connection)
-        case .submitted, .cancelled, .finished:
+        case .finished:
             return
         }
         call.finish(.failure(error))
@@ -184,13 +196,14 @@ final class ClientCore {
     private func deadlinePassed() {
         let now = NIODeadline.now()
         var earliest: NIODeadline?
-        let open = connections.values.flatMap { $0.calls.values }
+        let open = connections.values.flatMap { $0.calls.inOrder.map(\.value) }
         for calls in [Array(waiting), open] {
             for call in calls where !call.isFinished {
-                if call.deadline <= now {
+                let deadline = call.burst.deadline
+                if deadline <= now {
                     abandon(call, .deadlineExceeded(written: call.isWritten))
                 } else {
-                    earliest = min(earliest ?? call.deadline, call.deadline)
+                    earliest = min(earliest ?? deadline, deadline)
                 }
             }
         }

@@ -1,19 +1,21 @@
 import Synchronization
 
-/// Where callers and the client's event loop meet: calls go in, the event loop takes them out in bursts.
+/// Where callers and the client's event loop meet: bursts of calls go in, the event loop takes them out.
 ///
-/// Only the first call of a burst wakes the event loop; those that follow before it comes are taken along.
+/// Only the first one wakes the event loop; those that follow before it comes are taken along.
 final class ClientInbox: Sendable {
     enum Admission {
-        /// Taken; the caller must wake the event loop if it is the first of a burst.
+        /// Taken; the caller must wake the event loop if it is the first since it last came.
         case admitted(isFirst: Bool)
         case full
         case closed
     }
 
     private struct State {
-        var calls: [Call] = []
-        var cancelled: [Call] = []
+        var bursts: [Burst] = []
+        var cancelled: [Burst] = []
+        /// Calls in `bursts`.
+        var count = 0
         var isAwaited = false
         var isClosed = false
         var statistics = HTTP2ClientStatistics()
@@ -21,30 +23,32 @@ final class ClientInbox: Sendable {
 
     private let state = Mutex(State())
 
-    func put(_ call: Call, maximum: Int) -> Admission {
+    func put(_ burst: Burst, maximum: Int) -> Admission {
         state.withLock { state in
             if state.isClosed { return .closed }
-            if state.calls.count + state.statistics.waiting >= maximum { return .full }
-            state.calls.append(call)
+            if state.count + state.statistics.waiting >= maximum { return .full }
+            state.bursts.append(burst)
+            state.count += burst.calls.count
             defer { state.isAwaited = true }
             return .admitted(isFirst: !state.isAwaited)
         }
     }
 
     /// Notes a cancellation; true when the caller must wake the event loop.
-    func cancel(_ call: Call) -> Bool {
+    func cancel(_ burst: Burst) -> Bool {
         state.withLock { state in
-            state.cancelled.append(call)
+            state.cancelled.append(burst)
             defer { state.isAwaited = true }
             return !state.isAwaited
         }
     }
 
     /// Everything put in since the last time, on the event loop.
-    func take() -> (calls: [Call], cancelled: [Call]) {
+    func take() -> (bursts: [Burst], cancelled: [Burst]) {
         state.withLock { state in
-            let taken = (state.calls, state.cancelled)
-            state.calls = []
+            let taken = (state.bursts, state.cancelled)
+            state.bursts = []
+            state.count = 0
             state.cancelled = []
             state.isAwaited = false
             return taken

@@ -49,17 +49,28 @@ package final class HTTP2Client: Sendable {
         _ request: HTTP2Request, deadline: Duration
     ) async throws(HTTP2Error) -> HTTP2Response {
         try request.check()
-        let call = Call(request: request, deadline: .now() + TimeAmount(deadline))
-        let outcome = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Call.Outcome, Never>) in
-                call.begin(continuation)
-                // A refused call stays untouched: its cancellation may reach the event loop at the same time.
-                if let refusal = submit(call) { continuation.resume(returning: .failure(refusal)) }
+        return try await execute(all: request, deadline: deadline)[0].get()
+    }
+
+    /// Sends all of `requests` and waits for the last of their answers, which come in the order of the requests.
+    ///
+    /// `deadline` counts for each of them as for one. Cancelling the task ends those that are left.
+    package func execute(all requests: some HTTP2Requests, deadline: Duration) async -> [HTTP2Answer] {
+        guard requests.count > 0 else { return [] }
+        let burst = Burst(requests, deadline: .now() + TimeAmount(deadline))
+        var refusal: HTTP2Error?
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                burst.begin(continuation)
+                refusal = submit(burst)
+                // A refused burst stays untouched: its cancellation may reach the event loop at the same time.
+                if refusal != nil { continuation.resume() }
             }
         } onCancel: {
-            if inbox.cancel(call) { wake() }
+            if inbox.cancel(burst) { wake() }
         }
-        return try outcome.get()
+        if let refusal { return Array(repeating: .failure(refusal), count: requests.count) }
+        return burst.takeAnswers()
     }
 
     /// What the client has done and has open.
@@ -81,8 +92,8 @@ package final class HTTP2Client: Sendable {
         try? await promise.futureResult.get()
     }
 
-    private func submit(_ call: Call) -> HTTP2Error? {
-        switch inbox.put(call, maximum: maximumWaiting) {
+    private func submit(_ burst: Burst) -> HTTP2Error? {
+        switch inbox.put(burst, maximum: maximumWaiting) {
         case .admitted(let isFirst):
             if isFirst { wake() }
             return nil

@@ -4,7 +4,7 @@ package struct HTTP2Header: Hashable, Sendable {
     package let name: String
     package let value: String
     /// Sent: encode as a never-indexed literal (RFC 7541 §6.2.3), for secrets and for values that never repeat.
-    /// Received: the peer encoded it so, which is all of the HPACK form that survives decoding.
+    /// Received by a server: the client encoded it so, which is all of the HPACK form that survives decoding.
     package let neverIndexed: Bool
 
     /// Makes a field; an upper-case name is lower-cased.

@@ -17,15 +17,24 @@ package struct HTTP2Request: Hashable, Sendable {
 
 /// A whole response: what the peer answered, whatever its status.
 package struct HTTP2Response: Hashable, Sendable {
-    package var status: Int
-    /// The fields after `:status`, trailers last.
-    package var headers: HTTP2Headers
+    package let status: Int
+    /// The fields after `:status`, trailers last, as they came: name, NUL, value, NUL. No field can hold a NUL
+    /// (RFC 9113 §8.2.1), and few readers want more than one of them.
+    package let fields: [UInt8]
     /// The body, at most as long as the client's configuration allows.
-    package var body: [UInt8]
+    package let body: [UInt8]
 
-    package init(status: Int, headers: HTTP2Headers = [], body: [UInt8] = []) {
+    package init(status: Int, fields: [UInt8] = [], body: [UInt8] = []) {
         self.status = status
-        self.headers = headers
+        self.fields = fields
         self.body = body
+    }
+
+    /// The fields, read out.
+    package var headers: HTTP2Headers {
+        let texts = fields.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+            .map { String(decoding: $0, as: UTF8.self) }
+        return HTTP2Headers(
+            stride(from: 0, to: texts.count - 1, by: 2).map { HTTP2Header(name: texts[$0], value: texts[$0 + 1]) })
     }
 }

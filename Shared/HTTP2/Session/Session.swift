@@ -57,11 +57,13 @@ final class Session {
 
     // MARK: Messages
 
-    /// Opens a stream with `header` and a body taken through `bodyOffer`, if there is one.
+    /// Opens a stream with `header` and a body taken through `bodyOffer`, if there is one. Refuses fields that no peer
+    /// would take, with `isInvalidRequest`.
     func submitRequest(hasBody: Bool, header: (inout HeaderArena) -> Void) throws(SessionError) -> Int32 {
         let pointer = handle.pointer
         arena.begin()
         header(&arena)
+        if arena.isInvalid { throw SessionError(CInt(NGHTTP2_ERR_INVALID_ARGUMENT.rawValue)) }
         var provider = nghttp2_data_provider(source: nghttp2_data_source(), read_callback: readBody)
         let stream = arena.fields.withUnsafeBufferPointer { fields in
             withUnsafePointer(to: &provider) {

@@ -37,6 +37,9 @@ struct SessionError: Error {
         self.status = status
     }
 
+    /// The message itself is at fault; the session is as good as before.
+    var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
+
     var text: String { String(cString: nghttp2_strerror(status)) }
 }
 

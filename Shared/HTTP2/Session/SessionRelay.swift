@@ -6,8 +6,9 @@ import NIOCore
 /// All callbacks run synchronously inside `nghttp2_session_mem_recv` and `nghttp2_session_mem_send`, on the event
 /// loop of the connection. The session holds this object unretained; `Session` owns both.
 final class SessionRelay {
-    /// Unowned because the connection owns the session: it cannot be gone while one of its own calls runs.
-    unowned let events: any SessionEvents
+    /// Unowned because the connection owns the session: it cannot be gone while one of its own calls runs. Unchecked
+    /// because every callback passes here.
+    unowned(unsafe) let events: any SessionEvents
     /// What was framed and not yet taken; DATA payloads are written here directly.
     var output = ByteBuffer()
     /// Submitted HEADERS frames that nghttp2 has not encoded yet; while there are any, the arena must not be reset.

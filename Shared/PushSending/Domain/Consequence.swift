@@ -40,6 +40,8 @@ package enum GatewayAnswer: Hashable, Sendable {
     case deferred(reason: String)
     /// The provider cannot be reached; nothing was sent.
     case unreachable(reason: String)
+    /// Nothing was sent, as the answer to another target made it pointless: whether it is now, the lane's gate knows.
+    case withdrawn
 }
 
 /// Why a target never reaches the wire: a stable word, never a value from the push.

@@ -7,14 +7,33 @@ package protocol PushWire: Sendable {
     /// A push's content, rendered once for all its targets.
     associatedtype Rendering: Sendable
 
-    /// Renders everything that targets share. What is wrong with it is told target by target, by ``request``.
+    /// Renders everything that targets share. What is wrong with it is told target by target, by ``add``.
     func render(_ push: Push, now: Timestamp) -> Rendering
 
-    /// The request for one target, without its credential, or why it may not reach the wire.
-    func request(to target: Push.Target, from rendering: Rendering) throws(LocalRejection) -> ProviderRequest
+    /// Begins the letter whose copies the requests to all targets are.
+    func begin(_ rendering: Rendering, in batch: inout RequestBatch)
+
+    /// Adds the request to one target, without its credential, to the letter just begun, or says why it may not reach
+    /// the wire and adds nothing.
+    func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection)
+
+    /// Whether an answer of this status makes it pointless to send what still waits for its turn.
+    func goesOn(after status: Int) -> Bool
 
     /// The one consequence of `response`.
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence
+}
+
+extension PushWire {
+    /// The request to one target alone.
+    package func request(
+        to target: Push.Target, from rendering: Rendering
+    ) throws(LocalRejection) -> ProviderRequest {
+        var batch = RequestBatch()
+        begin(rendering, in: &batch)
+        try add(target, from: rendering, to: &batch)
+        return batch[0]
+    }
 }
 
 /// What the consequence of an answer may depend on besides the answer.
@@ -32,7 +51,7 @@ package struct Sent: Sendable {
     }
 }
 
-/// One `POST` to a provider. The gateway adds `authorization`.
+/// One `POST` to a provider, without `authorization`.
 package struct ProviderRequest: Hashable, Sendable {
     package var path: String
     package var headers: [ProviderHeader]
@@ -64,14 +83,17 @@ package struct ProviderHeader: Hashable, Sendable {
 
 package struct ProviderResponse: Hashable, Sendable {
     package var status: Int
-    /// Names in lower case.
-    package var headers: [String: String]
+    package var headers: ProviderFields
     package var body: [UInt8]
 
-    package init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+    package init(status: Int, headers: ProviderFields, body: [UInt8]) {
         self.status = status
         self.headers = headers
         self.body = body
+    }
+
+    package init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+        self.init(status: status, headers: ProviderFields(headers), body: body)
     }
 
     /// The body as JSON; `nil` when it is something else, as proxies and resets make it.

@@ -12,14 +12,13 @@ package final class HTTP2Transport: ProviderTransport {
     package var generation: Int { counter.withLock { $0 } }
 
     package func send(
-        _ request: ProviderRequest, authorization: String, deadline: Duration
-    ) async throws(TransportError) -> ProviderResponse {
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+    ) async -> [TransportAnswer] {
         do throws(HTTP2Error) {
-            let response = try await client.execute(
-                HTTP2Request(request, authorization: authorization), deadline: deadline)
-            return ProviderResponse(response)
+            let requests = try BatchOnTheWire(batch, authorization: authorization, goesOn: goesOn)
+            return await client.execute(all: requests, deadline: deadline).map(TransportAnswer.init)
         } catch {
-            throw TransportError(error)
+            return Array(repeating: .failure(TransportError(error)), count: batch.count)
         }
     }
 
@@ -33,24 +32,60 @@ package final class HTTP2Transport: ProviderTransport {
     }
 }
 
-extension HTTP2Request {
-    fileprivate init(_ request: ProviderRequest, authorization: String) {
-        var headers: [HTTP2Header] = []
-        headers.reserveCapacity(request.headers.count + 1)
-        headers.append(HTTP2Header(name: "authorization", value: authorization, neverIndexed: true))
-        for header in request.headers {
-            headers.append(
-                HTTP2Header(name: header.name, value: header.value, neverIndexed: header.neverIndexed))
+/// A batch as the client takes it: the fields of each letter and of the credential laid out once.
+private struct BatchOnTheWire: HTTP2Requests {
+    let batch: RequestBatch
+    let letters: [HTTP2FieldBlock]
+    let authorization: HTTP2FieldBlock?
+    let statusAllowsMore: @Sendable (Int) -> Bool
+
+    init(_ batch: RequestBatch, authorization: String?, goesOn: @escaping @Sendable (Int) -> Bool) throws(HTTP2Error) {
+        self.batch = batch
+        statusAllowsMore = goesOn
+        // Indexed: it stays the same for as long as the connection's table holds it (`push-protocols` A.3, HPACK).
+        self.authorization =
+            if let authorization {
+                try HTTP2FieldBlock([HTTP2Header(name: "authorization", value: authorization)])
+            } else {
+                nil
+            }
+        var letters: [HTTP2FieldBlock] = []
+        for letter in batch.letters {
+            letters.append(
+                try HTTP2FieldBlock(
+                    letter.shared.map { HTTP2Header(name: $0.name, value: $0.value, neverIndexed: $0.neverIndexed) }))
         }
-        self.init(path: request.path, headers: headers, body: request.body)
+        self.letters = letters
     }
+
+    var count: Int { batch.count }
+
+    func body(_ index: Int) -> [UInt8] { batch.entries[index].body }
+
+    func write(_ index: Int, to fields: inout HeaderArena) {
+        let letter = batch.entries[index].letter
+        fields.append(":method", "POST")
+        batch.withValue(0, of: index) { fields.append(":path", $0, neverIndexed: true) }
+        if let authorization { fields.append(authorization) }
+        fields.append(letters[letter])
+        for (place, name) in batch.letters[letter].own.enumerated() {
+            batch.withValue(place + 1, of: index) { fields.append(name, $0, neverIndexed: true) }
+        }
+    }
+
+    func goesOn(after status: Int) -> Bool { statusAllowsMore(status) }
 }
 
-extension ProviderResponse {
-    fileprivate init(_ response: HTTP2Response) {
-        var headers: [String: String] = [:]
-        for field in response.headers where headers[field.name] == nil { headers[field.name] = field.value }
-        self.init(status: response.status, headers: headers, body: response.body)
+extension TransportAnswer {
+    fileprivate init(_ answer: HTTP2Answer) {
+        switch answer {
+        case .success(let response):
+            self = .success(
+                ProviderResponse(
+                    status: response.status, headers: ProviderFields(nulSeparated: response.fields),
+                    body: response.body))
+        case .failure(let error): self = .failure(TransportError(error))
+        }
     }
 }
 
@@ -64,6 +99,7 @@ extension TransportError {
                 case .connectFailed, .connectTimeout, .certificateRejected, .noHTTP2:
                     .unreachable(reason: failure.code.rawValue)
                 case .queueFull: .deferred(reason: failure.code.rawValue)
+                case .withdrawn: .withdrawn
                 case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge:
                     .notProcessed(reason: failure.code.rawValue)
                 }

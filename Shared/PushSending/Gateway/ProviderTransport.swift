@@ -3,14 +3,18 @@ package protocol ProviderTransport: Sendable {
     /// Counts the replacements of the connections; see ``reconnect(from:)``.
     var generation: Int { get }
 
-    /// Sends `request` with the header `authorization` and waits for the whole answer, for at most `deadline`.
+    /// Sends every request of `batch` with the header `authorization` and waits for the last answer, for at most
+    /// `deadline`. The answers come in the order of the requests. `goesOn` is asked about every answer's status, on any
+    /// thread: once it says no, what has not left yet ends as `withdrawn`.
     func send(
-        _ request: ProviderRequest, authorization: String, deadline: Duration
-    ) async throws(TransportError) -> ProviderResponse
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+    ) async -> [TransportAnswer]
 
     /// Replaces the connections, unless they were replaced since `generation`. Requests in flight finish on the old.
     func reconnect(from generation: Int)
 }
+
+package typealias TransportAnswer = Result<ProviderResponse, TransportError>
 
 /// What went wrong below the provider's answer, told by what is known about the request.
 package enum TransportError: Error, Hashable, Sendable {
@@ -24,4 +28,6 @@ package enum TransportError: Error, Hashable, Sendable {
     case ambiguous(reason: String)
     /// It may have been processed: it was written, and no answer came within the deadline.
     case timedOut
+    /// Not sent: the answer to another request of its batch made it pointless.
+    case withdrawn
 }

@@ -7,13 +7,27 @@ package protocol PushGateway: Sendable {
     /// Renders what the targets of `push` share.
     func render(_ push: Push) -> Rendering
 
-    /// Sends to one target and tries every remedy that needs no waiting. Never throws: what is known is the answer.
-    ///
-    /// `delivery` decides about what may or may not have been taken.
-    func send(to target: Push.Target, from rendering: Rendering, delivery: DeliveryPolicy) async -> GatewayAnswer
+    /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
+    /// copy is its answer, in the same order.
+    func send(_ copies: [Copy], of renderings: [Rendering]) async -> [GatewayAnswer]
 }
 
-/// The gateway over a provider's wire: request, credential, exchange, consequence.
+/// What goes to one target. Copies of the same rendering stand next to each other.
+package struct Copy: Hashable, Sendable {
+    /// The index of what it is a copy of.
+    package var rendering: Int
+    package var target: Push.Target
+    /// Decides about what may or may not have been taken.
+    package var delivery: DeliveryPolicy
+
+    package init(of rendering: Int, to target: Push.Target, delivery: DeliveryPolicy = .atLeastOnce) {
+        self.rendering = rendering
+        self.target = target
+        self.delivery = delivery
+    }
+}
+
+/// The gateway over a provider's wire: requests, credential, exchange, consequences.
 package struct ProviderGateway<Wire: PushWire>: PushGateway {
     /// How long one request may take, from asking for a stream to the end of the answer.
     package static var deadline: Duration { .seconds(15) }
@@ -34,59 +48,53 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
 
     package func render(_ push: Push) -> Wire.Rendering { wire.render(push, now: clock.now()) }
 
-    package func send(
-        to target: Push.Target, from rendering: Wire.Rendering, delivery: DeliveryPolicy
-    ) async -> GatewayAnswer {
-        do throws(LocalRejection) {
-            return try await send(
-                wire.request(to: target, from: rendering), to: target, Remedies(delivery: delivery))
-        } catch {
-            return .refusedHere(error)
-        }
-    }
-
-    private func send(
-        _ request: ProviderRequest, to target: Push.Target, _ remedies: Remedies
-    ) async -> GatewayAnswer {
-        var remedies = remedies
+    package func send(_ copies: [Copy], of renderings: [Wire.Rendering]) async -> [GatewayAnswer] {
+        var round = GatewayRound(copies.map(\.delivery))
         var refused: Credential?
-        do throws(CredentialError) {
-            while true {
+        while !round.pending.isEmpty {
+            let batch = write(copies, of: renderings, &round)
+            guard batch.count > 0 else { break }
+            do throws(CredentialError) {
                 let credential =
                     if let refused { try await credentials.replacing(refused) } else {
                         try await credentials.current()
                     }
                 let generation = transport.generation
-                let finding = await exchange(request, target, credential)
-                switch remedies.next(after: finding) {
-                case .answer(let answer): return answer
-                case .resend: continue
-                case .resendOnNewConnection: transport.reconnect(from: generation)
-                case .resendWithNewCredential:
-                    refused = credential
-                    transport.reconnect(from: generation)
-                case .answerAndLeave(let answer):
-                    transport.reconnect(from: generation)
-                    return answer
+                let answers = await transport.send(
+                    batch, authorization: credential.authorization, deadline: Self.deadline, goesOn: wire.goesOn)
+                let (now, age) = (clock.now(), clock.uptime() - credential.mintedAt)
+                let orders = round.take(answers) { place, response in
+                    wire.consequence(
+                        of: response, to: Sent(target: copies[place].target, now: now, credentialAge: age))
                 }
+                if orders.contains(.newCredential) { refused = credential }
+                if !orders.isEmpty { transport.reconnect(from: generation) }
+            } catch {
+                round.answerPending(error.answer)
             }
-        } catch {
-            return error.answer
         }
+        return round.answers
     }
 
-    /// One request and what its answer, or the lack of one, means.
-    private func exchange(
-        _ request: ProviderRequest, _ target: Push.Target, _ credential: Credential
-    ) async -> Remedies.Finding {
-        do throws(TransportError) {
-            let response = try await transport.send(
-                request, authorization: credential.authorization, deadline: Self.deadline)
-            let sent = Sent(
-                target: target, now: clock.now(), credentialAge: clock.uptime() - credential.mintedAt)
-            return .answered(wire.consequence(of: response, to: sent))
-        } catch {
-            return .lost(error)
+    /// The requests of everything that is pending; what may not reach the wire is answered.
+    private func write(
+        _ copies: [Copy], of renderings: [Wire.Rendering], _ round: inout GatewayRound
+    ) -> RequestBatch {
+        var batch = RequestBatch()
+        var letter: Int?
+        round.keepPending { place in
+            let copy = copies[place]
+            if letter != copy.rendering {
+                wire.begin(renderings[copy.rendering], in: &batch)
+                letter = copy.rendering
+            }
+            do throws(LocalRejection) {
+                try wire.add(copy.target, from: renderings[copy.rendering], to: &batch)
+                return nil
+            } catch {
+                return .refusedHere(error)
+            }
         }
+        return batch
     }
 }

@@ -64,6 +64,7 @@ struct Remedies {
         case .unreachable(let reason): return .answer(.unreachable(reason: reason))
         case .deferred(let reason): return .answer(.deferred(reason: reason))
         case .timedOut where delivery == .atMostOnce: return .answer(.settled(.unknown(reason: "timed-out")))
+        case .withdrawn: return .answer(.withdrawn)
         case .timedOut: return .answer(.backOff(floor: Self.floorAfterLoss, reason: "timed-out"))
         // The transport has sent it again itself, until it gave up.
         case .notProcessed(let reason): return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))

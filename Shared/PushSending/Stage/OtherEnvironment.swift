@@ -14,22 +14,28 @@ final class OtherEnvironment: Sendable {
 
     init(clock: SenderClock) { self.clock = clock }
 
-    /// Sends to those targets of `round` again, through the app's other environment, whose token is not known in the
-    /// push's own. An acceptance takes the place of the refusal; any other answer there leaves it as it is.
+    /// Sends those copies of `round` again, through the app's other environment, whose token is not known in `lane`. An
+    /// acceptance takes the place of the refusal; any other answer there leaves it as it is.
     func amend<Gateway: PushGateway>(
-        _ round: inout PushRound, of push: Push, on lanes: PushLanes<Gateway>, concurrency: Int
+        _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes<Gateway>, _ push: (Int) -> Push
     ) async {
-        let suspects = round.answers.filter { $0.value.isUnknownToken }.keys.sorted()
-        guard !suspects.isEmpty, !Task.isCancelled, let (environment, lane) = Self.other(of: push, on: lanes) else {
-            return
-        }
-        let places = suspects.prefix(grant(suspects.count, LaneKey(app: push.app, environment: environment)))
+        guard round.answers.contains(where: \.isUnknownToken), !Task.isCancelled,
+            let (environment, other) = Self.other(than: lane, on: lanes)
+        else { return }
+        let suspects = round.answers.indices.filter { round.answers[$0].isUnknownToken }
+        let places = suspects.prefix(grant(suspects.count, LaneKey(app: lane.app, environment: environment)))
         // A lane that is in trouble, or tries its way out of it, is left alone.
-        guard !places.isEmpty, lane.gate.trouble == nil else { return }
-        let second = await PushRound.run(
-            places, of: push, from: lane.gateway.render(push), through: lane.gateway, concurrency: concurrency)
-        lane.gate.report(second.report)
-        for (place, answer) in second.answers {
+        guard !places.isEmpty, other.gate.trouble == nil else { return }
+        let copies = places.map { round.copies[$0] }
+        let pushes = Dictionary(grouping: copies.indices) { copies[$0].rendering }.keys.sorted()
+        let renumbered = Dictionary(uniqueKeysWithValues: pushes.enumerated().map { ($1, $0) })
+        let again = PushRound(
+            copies: copies,
+            answers: await other.gateway.send(
+                copies.map { Copy(of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery) },
+                of: pushes.map { other.gateway.render(push($0)) }))
+        other.gate.report(again.report)
+        for (place, answer) in zip(places, again.answers) {
             guard case .settled(.accepted) = answer else { continue }
             round.answers[place] = answer
             round.elsewhere[place] = environment
@@ -37,10 +43,10 @@ final class OtherEnvironment: Sendable {
     }
 
     private static func other<Gateway: PushGateway>(
-        of push: Push, on lanes: PushLanes<Gateway>
+        than key: LaneKey, on lanes: PushLanes<Gateway>
     ) -> (ProviderEnvironment, PushLanes<Gateway>.Lane)? {
-        for environment in ProviderEnvironment.allCases where environment != push.environment {
-            if let lane = lanes[LaneKey(app: push.app, environment: environment)] { return (environment, lane) }
+        for environment in ProviderEnvironment.allCases where environment != key.environment {
+            if let lane = lanes[LaneKey(app: key.app, environment: environment)] { return (environment, lane) }
         }
         return nil
     }

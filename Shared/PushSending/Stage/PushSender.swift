@@ -1,6 +1,9 @@
 import PushProtocol
 
-/// Sends one push: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
+/// Sends pushes: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
+///
+/// All targets of all pushes that came together and go the same way are sent together, up to a bound: one crossing of
+/// threads serves hundreds of them.
 struct PushSender<Gateway: PushGateway>: Sendable {
     private let lanes: PushLanes<Gateway>
     private let settled: SettledTargets
@@ -9,7 +12,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     private let clock: SenderClock
     private let otherEnvironment: OtherEnvironment
 
-    /// `concurrency` bounds the requests in flight for one push.
+    /// `concurrency` bounds the requests in flight for one lane of one batch.
     init(
         lanes: PushLanes<Gateway>, settled: SettledTargets, retry: RetryPolicy, concurrency: Int, clock: SenderClock
     ) {
@@ -21,115 +24,158 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         otherEnvironment = OtherEnvironment(clock: clock)
     }
 
-    /// How often and since when a push has been tried.
-    struct History: Sendable {
+    /// A push, and how often and since when it has been tried.
+    struct Job: Sendable {
+        var push: Push
         var attempt: Int
         var firstSeen: Timestamp
         /// Somebody had it and did not settle it: nobody knows how far that one came.
         var redelivered = false
     }
 
-    func send(_ push: Push, _ history: History) async -> PushSettlement {
-        guard let lane = lanes[LaneKey(app: push.app, environment: push.environment)] else {
-            return answer(.skipped(reason: "unconfigured"), push)
-        }
-        if let expiresAt = push.expiresAt, expiresAt <= clock.now() { return answer(.expired, push) }
+    /// One target of one job.
+    private struct Place {
+        var job: Int
+        var target: Int
+    }
 
-        var settlement = PushSettlement()
-        var todo = recall(push, into: &settlement)
-        if push.delivery == .atMostOnce, history.redelivered {
-            settlement.outcomes += todo.map { outcome(push.targets[$0], .unknown(reason: "redelivered")) }
-            return settlement
+    /// The settlements of `jobs`, in their order.
+    func send(_ jobs: [Job]) async -> [PushSettlement] {
+        let lanes = Dictionary(grouping: jobs.indices) {
+            LaneKey(app: jobs[$0].push.app, environment: jobs[$0].push.environment)
         }
-        guard !todo.isEmpty else { return settlement }
-        let rendering = lane.gateway.render(push)
+        guard lanes.count > 1 else {
+            guard let key = lanes.keys.first else { return [] }
+            return await send(jobs, over: key)
+        }
+        // One lane's trouble must not hold the others up.
+        return await withTaskGroup(of: ([Int], [PushSettlement]).self) { group in
+            for (key, indices) in lanes { group.addTask { (indices, await send(indices.map { jobs[$0] }, over: key)) } }
+            var settlements = [PushSettlement](repeating: PushSettlement(), count: jobs.count)
+            for await (indices, part) in group {
+                for (index, settlement) in zip(indices, part) { settlements[index] = settlement }
+            }
+            return settlements
+        }
+    }
+
+    private func send(_ jobs: [Job], over key: LaneKey) async -> [PushSettlement] {
+        guard let lane = lanes[key] else { return jobs.map { answer(.skipped(reason: "unconfigured"), $0.push) } }
+        let settlements = await send(jobs, over: lane, key)
+        for (job, settlement) in zip(jobs, settlements) { settled.remember(settlement.fresh, of: job.push.trace.id) }
+        return settlements
+    }
+
+    private func send(_ jobs: [Job], over lane: PushLanes<Gateway>.Lane, _ key: LaneKey) async -> [PushSettlement] {
+        var settlements: [PushSettlement] = []
+        var todo: [Place] = []
+        let now = clock.now()
+        for (index, job) in jobs.enumerated() {
+            if let expiresAt = job.push.expiresAt, expiresAt <= now {
+                settlements.append(answer(.expired, job.push))
+                continue
+            }
+            let known = settled.outcomes(of: job.push)
+            settlements.append(PushSettlement(recalled: known.outcomes))
+            if job.push.delivery == .atMostOnce, job.redelivered {
+                for target in known.others {
+                    settlements[index].settle(outcome(job.push.targets[target], .unknown(reason: "redelivered"), now))
+                }
+                continue
+            }
+            for target in known.others { todo.append(Place(job: index, target: target)) }
+        }
+        guard !todo.isEmpty else { return settlements }
+        // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
+        let renderings = jobs.map { lane.gateway.render($0.push) }
         while !todo.isEmpty, !Task.isCancelled {
             let count: Int
             let admission = await lane.gate.admit()
             switch admission {
             case .closed(let pause, let trouble):
-                hold(todo, of: push, for: pause, trouble.reason, into: &settlement)
-                return settlement
+                hold(todo, of: jobs, for: pause, trouble.reason, into: &settlements)
+                return settlements
             case .probe: count = 1
-            case .open: count = todo.count
+            case .open: count = min(todo.count, concurrency)
             }
-            var round = await PushRound.run(
-                todo.prefix(count), of: push, from: rendering, through: lane.gateway, concurrency: concurrency)
+            let copies = todo.prefix(count).map { place in
+                let push = jobs[place.job].push
+                return Copy(of: place.job, to: push.targets[place.target], delivery: push.delivery ?? .atLeastOnce)
+            }
+            var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
-            await otherEnvironment.amend(&round, of: push, on: lanes, concurrency: concurrency)
-            todo = take(round, todo, of: push, history, into: &settlement)
+            await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].push }
+            let left = take(round, todo.prefix(count), of: jobs, into: &settlements)
+            todo.removeFirst(count)
+            todo = left.isEmpty ? todo : left + todo
         }
         // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
-        hold(todo, of: push, for: .zero, "the sender stops", into: &settlement)
-        return settlement
+        hold(todo, of: jobs, for: .zero, "the sender stops", into: &settlements)
+        return settlements
     }
 
     private func answer(_ answer: Outcome.Answer, _ push: Push) -> PushSettlement {
-        PushSettlement(outcomes: push.targets.map { outcome($0, answer) })
+        let now = clock.now()
+        return PushSettlement(recalled: push.targets.map { outcome($0, answer, now) })
     }
 
     private func outcome(
-        _ target: Push.Target, _ answer: Outcome.Answer, elsewhere: ProviderEnvironment? = nil
+        _ target: Push.Target, _ answer: Outcome.Answer, _ now: Timestamp, elsewhere: ProviderEnvironment? = nil
     ) -> Outcome {
         Outcome(
-            notification: target.notification, device: target.device, answer: answer, at: clock.now(),
+            notification: target.notification, device: target.device, answer: answer, at: now,
             registeredAt: target.registeredAt, elsewhere: elsewhere)
     }
 
-    /// Answers what was settled before a redelivery, and returns the places of the targets that are still to be sent.
-    private func recall(_ push: Push, into settlement: inout PushSettlement) -> ArraySlice<Int> {
-        let ids = push.targets.map(\.pushID)
-        let known = settled.outcomes(of: ids)
-        settlement.outcomes = ids.compactMap { known[$0] }
-        return ArraySlice(push.targets.indices.filter { known[ids[$0]] == nil })
-    }
-
-    /// Sorts the answers of a round into the settlement, and returns the places that are still to be sent.
+    /// Sorts the answers of a round into the settlements, and returns the places that are still to be sent.
     private func take(
-        _ round: PushRound, _ todo: ArraySlice<Int>, of push: Push, _ history: History,
-        into settlement: inout PushSettlement
-    ) -> ArraySlice<Int> {
-        var left: [Int] = []
-        var finished: [(Push.Target, Outcome)] = []
-        for place in todo {
-            let target = push.targets[place]
-            switch round.answers[place] {
+        _ round: PushRound, _ places: ArraySlice<Place>, of jobs: [Job], into settlements: inout [PushSettlement]
+    ) -> [Place] {
+        var left: [Place] = []
+        let now = clock.now()
+        for (index, place) in places.enumerated() {
+            let job = jobs[place.job]
+            let target = round.copies[index].target
+            switch round.answers[index] {
             case .settled(let answer):
-                finished.append((target, outcome(target, answer, elsewhere: round.elsewhere[place])))
-            case .refusedHere(let rejection): finished.append((target, outcome(target, rejection.answer)))
-            case .deferred(let reason): hold([place], of: push, for: .zero, reason, into: &settlement)
+                let elsewhere = round.elsewhere.isEmpty ? nil : round.elsewhere[index]
+                settlements[place.job].settle(outcome(target, answer, now, elsewhere: elsewhere))
+            case .refusedHere(let rejection): settlements[place.job].settle(outcome(target, rejection.answer, now))
+            case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
             case .backOff(let floor, let reason):
-                switch decide(floor, push, history) {
-                case .retry(let level): settlement.retry(target, level, reason)
-                case .expired: finished.append((target, outcome(target, .expired)))
-                case .exhausted(let level): settlement.giveUp(target, level, reason)
+                switch decide(floor, job, now) {
+                case .retry(let level): settlements[place.job].retry(target, level, reason)
+                case .expired: settlements[place.job].settle(outcome(target, .expired, now))
+                case .exhausted(let level): settlements[place.job].giveUp(target, level, reason)
                 }
             case .throttled(let floor, let reason):
-                switch decide(floor, push, history) {
-                case .retry(let level): settlement.retry(target, level, reason)
-                case .expired, .exhausted: finished.append((target, outcome(target, .throttled(reason: reason))))
+                switch decide(floor, job, now) {
+                case .retry(let level): settlements[place.job].retry(target, level, reason)
+                case .expired, .exhausted:
+                    settlements[place.job].settle(outcome(target, .throttled(reason: reason), now))
                 }
-            case .halted, .unreachable, nil: left.append(place)
+            case .halted, .unreachable, .withdrawn: left.append(place)
             }
         }
-        settlement.outcomes += finished.map(\.1)
-        settled.remember(finished.map { (pushID: $0.0.pushID, outcome: $0.1) })
-        return left[...]
+        return left
     }
 
-    private func decide(_ floor: Duration, _ push: Push, _ history: History) -> RetryPolicy.Decision {
+    private func decide(_ floor: Duration, _ job: Job, _ now: Timestamp) -> RetryPolicy.Decision {
         retry.decide(
-            floor: floor, attempt: history.attempt, firstSeen: history.firstSeen, expiresAt: push.expiresAt,
-            now: clock.now())
+            floor: floor, attempt: job.attempt, firstSeen: job.firstSeen, expiresAt: job.push.expiresAt, now: now)
     }
 
     /// Leaves targets that were kept from being tried for `pause`: that costs them no attempt, and they are expired only
     /// once they are.
     private func hold(
-        _ places: ArraySlice<Int>, of push: Push, for pause: Duration, _ reason: String,
-        into settlement: inout PushSettlement
+        _ places: [Place], of jobs: [Job], for pause: Duration, _ reason: String,
+        into settlements: inout [PushSettlement]
     ) {
-        let level = retry.hold(for: pause, expiresAt: push.expiresAt, now: clock.now())
-        for place in places { settlement.hold(push.targets[place], level, reason) }
+        let now = clock.now()
+        for place in places {
+            let push = jobs[place.job].push
+            let level = retry.hold(for: pause, expiresAt: push.expiresAt, now: now)
+            settlements[place.job].hold(push.targets[place.target], level, reason)
+        }
     }
 }

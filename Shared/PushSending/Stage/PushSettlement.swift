@@ -2,7 +2,9 @@ import PushProtocol
 
 /// What one attempt at a push came to: outcomes for the targets that are finished, and the fate of the others.
 struct PushSettlement: Sendable {
-    var outcomes: [Outcome] = []
+    private(set) var outcomes: [Outcome]
+    /// How many of the outcomes were known before this attempt.
+    private let recalled: Int
     private(set) var remaining: [Push.Target] = []
     private var wait: (level: RetryLevel, reason: String)?
     private var isWorthAnotherTry = false
@@ -17,7 +19,17 @@ struct PushSettlement: Sendable {
         case giveUp(reason: String)
     }
 
-    init(outcomes: [Outcome] = []) { self.outcomes = outcomes }
+    /// Begins with what an earlier attempt is remembered to have settled.
+    init(recalled outcomes: [Outcome] = []) {
+        self.outcomes = outcomes
+        recalled = outcomes.count
+    }
+
+    /// What this attempt settled.
+    var fresh: ArraySlice<Outcome> { outcomes[recalled...] }
+
+    /// Finishes a target.
+    mutating func settle(_ outcome: Outcome) { outcomes.append(outcome) }
 
     /// `nil` when nothing remains. The longest wait that any of the targets needs is everybody's.
     var fate: Fate? {

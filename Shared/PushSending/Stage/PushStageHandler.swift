@@ -8,8 +8,8 @@ package import PushProtocol
 /// the same push with fewer targets, to be retried or, after the horizon, kept for a person. It never throws for
 /// anything that a provider says or does.
 package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
-    /// The most requests in flight for one push, and about half of what one batch may have in flight.
-    static var concurrency: Int { 50 }
+    /// The most requests that one batch has in flight on one lane.
+    static var concurrency: Int { 200 }
 
     private let provider: Provider
     private let sender: PushSender<Gateway>
@@ -55,31 +55,20 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
-        try await withThrowingTaskGroup(of: (Int, Int, Verdict).self) { group in
-            var verdicts = [Verdict?](repeating: nil, count: batch.count)
-            var inFlight = 0
-            for (place, delivery) in batch.enumerated() {
-                let weight = min(delivery.message.targets.count, Self.concurrency)
-                while inFlight > Self.concurrency, let (done, released, verdict) = try await group.next() {
-                    verdicts[done] = verdict
-                    inFlight -= released
-                }
-                inFlight += weight
-                group.addTask { (place, weight, try await self.verdict(on: delivery)) }
-            }
-            while let (done, _, verdict) = try await group.next() { verdicts[done] = verdict }
-            return verdicts.compactMap { $0 }
+        let jobs = batch.map { delivery in
+            PushSender<Gateway>.Job(
+                push: delivery.message, attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
+                redelivered: delivery.inbound.redelivered)
         }
+        for job in jobs {
+            let key = LaneKey(app: job.push.app, environment: job.push.environment)
+            if lanes[key] == nil { report(unconfigured: job.push) }
+        }
+        let settlements = await sender.send(jobs)
+        return try zip(jobs, settlements).map { job, settlement in try verdict(on: job.push, settlement) }
     }
 
-    private func verdict(on delivery: Delivery<Push>) async throws -> Verdict {
-        let push = delivery.message
-        if lanes[LaneKey(app: push.app, environment: push.environment)] == nil { report(unconfigured: push) }
-        let settlement = await sender.send(
-            push,
-            .init(
-                attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
-                redelivered: delivery.inbound.redelivered))
+    private func verdict(on push: Push, _ settlement: PushSettlement) throws -> Verdict {
         metrics.count(settlement.outcomes, of: push)
         let pulse = pulses.count(settlement.outcomes, of: push)
         let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push, pulse: pulse).map {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import AMQP
+import TestSupport
 
 @Suite struct AckTrackerTests {
     private let start = ContinuousClock.now

@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import AMQP
+import TestSupport
 
 /// The publishing side without a broker: the tests play the broker.
 @Suite struct OutboxTests {

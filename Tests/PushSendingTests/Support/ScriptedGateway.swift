@@ -17,11 +17,18 @@ final class ScriptedGateway: PushGateway {
 
     func render(_ push: Push) {}
 
-    func send(to target: Push.Target, from rendering: Void, delivery: DeliveryPolicy) async -> GatewayAnswer {
-        let call = log.withLock { log in
-            log.append(target.token)
-            return log.count
+    func send(_ copies: [Copy], of renderings: [Void]) async -> [GatewayAnswer] {
+        await withTaskGroup(of: (Int, GatewayAnswer).self) { group in
+            for (place, copy) in copies.enumerated() {
+                let call = log.withLock { log in
+                    log.append(copy.target.token)
+                    return log.count
+                }
+                group.addTask { (place, await self.script.withLock { $0 }(copy.target, call)) }
+            }
+            var answers = [GatewayAnswer](repeating: .withdrawn, count: copies.count)
+            for await (place, answer) in group { answers[place] = answer }
+            return answers
         }
-        return await script.withLock { $0 }(target, call)
     }
 }

@@ -4,29 +4,28 @@ import Synchronization
 
 /// Answers requests from a list, the last one for ever, and counts connections.
 final class ScriptedTransport: ProviderTransport {
-    typealias Answer = Result<ProviderResponse, TransportError>
-
     private struct State {
-        var answers: [Answer]
+        var answers: [TransportAnswer]
         var generation = 0
-        var sent: [(request: ProviderRequest, authorization: String, generation: Int)] = []
+        var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] = []
     }
 
     private let state: Mutex<State>
 
-    init(_ answers: Answer...) { state = Mutex(State(answers: answers)) }
+    init(_ answers: TransportAnswer...) { state = Mutex(State(answers: answers)) }
 
     var generation: Int { state.withLock(\.generation) }
-    var sent: [(request: ProviderRequest, authorization: String, generation: Int)] { state.withLock(\.sent) }
+    var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] { state.withLock(\.sent) }
 
     func send(
-        _ request: ProviderRequest, authorization: String, deadline: Duration
-    ) async throws(TransportError) -> ProviderResponse {
-        let answer = state.withLock { state in
-            state.sent.append((request, authorization, state.generation))
-            return state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0]
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+    ) async -> [TransportAnswer] {
+        state.withLock { state in
+            (0..<batch.count).map { index in
+                state.sent.append((batch[index], authorization, state.generation))
+                return state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0]
+            }
         }
-        return try answer.get()
     }
 
     func reconnect(from generation: Int) {
@@ -42,10 +41,16 @@ struct StatusWire: PushWire {
 
     func render(_ push: Push, now: Timestamp) {}
 
-    func request(to target: Push.Target, from rendering: Void) throws(LocalRejection) -> ProviderRequest {
+    func begin(_ rendering: Void, in batch: inout RequestBatch) { batch.begin(shared: []) }
+
+    func add(_ target: Push.Target, from rendering: Void, to batch: inout RequestBatch) throws(LocalRejection) {
         guard !target.token.secret.isEmpty else { throw LocalRejection("malformed-token", suspectToken: true) }
-        return ProviderRequest(path: "/", headers: [], body: [])
+        batch.write("/\(target.token.secret)")
+        batch.endValue()
+        batch.endRequest(body: [])
     }
+
+    func goesOn(after status: Int) -> Bool { true }
 
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         consequences[response.status] ?? .settle(.accepted(id: nil))

@@ -1,0 +1,36 @@
+/// Requests that are sent together and waited for together: as many streams, one crossing of threads each way.
+package protocol HTTP2Requests: Sendable {
+    var count: Int { get }
+
+    /// Writes `:method`, `:path` and the fields of the request at `index`, in that order; `:scheme` and `:authority`
+    /// are the client's. Called on the client's event loop each time that the request is sent, so it must be quick,
+    /// and must write the same every time.
+    func write(_ index: Int, to fields: inout HeaderArena)
+
+    /// The whole body of the request at `index`; empty for none.
+    func body(_ index: Int) -> [UInt8]
+
+    /// Whether requests that still wait for a stream shall be sent although one was answered with `status`. The others
+    /// end as `notProcessed` with the code `withdrawn`.
+    func goesOn(after status: Int) -> Bool
+}
+
+extension HTTP2Requests {
+    package func goesOn(after status: Int) -> Bool { true }
+}
+
+/// What became of one of them.
+package typealias HTTP2Answer = Result<HTTP2Response, HTTP2Error>
+
+/// One request of its own.
+extension HTTP2Request: HTTP2Requests {
+    package var count: Int { 1 }
+
+    package func write(_ index: Int, to fields: inout HeaderArena) {
+        fields.append(":method", method)
+        fields.append(":path", path, neverIndexed: true)
+        for header in headers { fields.append(header.name, header.value, neverIndexed: header.neverIndexed) }
+    }
+
+    package func body(_ index: Int) -> [UInt8] { body }
+}

@@ -1,0 +1,32 @@
+/// The header fields of an answer as they came: name, NUL, value, NUL, with names in lower case. Most answers are read
+/// for none or one of them.
+package struct ProviderFields: Hashable, Sendable {
+    private let text: [UInt8]
+
+    package init(nulSeparated text: [UInt8]) { self.text = text }
+
+    /// `fields`, ordered by name.
+    package init(_ fields: [String: String]) {
+        text = fields.sorted { $0.key < $1.key }.flatMap { Array($0.utf8) + [0] + Array($1.utf8) + [0] }
+    }
+
+    /// The first value of the field `name` (lower case).
+    package subscript(name: String) -> String? {
+        var rest = text[...]
+        while let (field, value) = Self.next(in: &rest) {
+            if field.elementsEqual(name.utf8) { return String(decoding: value, as: UTF8.self) }
+        }
+        return nil
+    }
+
+    private static func next(in rest: inout ArraySlice<UInt8>) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
+        guard let name = upToNUL(in: &rest), let value = upToNUL(in: &rest) else { return nil }
+        return (name, value)
+    }
+
+    private static func upToNUL(in rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard let end = rest.firstIndex(of: 0) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return rest[..<end]
+    }
+}

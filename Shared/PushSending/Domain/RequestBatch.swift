@@ -1,0 +1,85 @@
+package import FoundationEssentials
+
+/// Requests to one provider in the form in which they go on the wire: what many of them share stands once.
+///
+/// A *letter* is what the requests to all targets of a push have in common. Each request adds its path, its own value
+/// of each of the letter's own fields, and its body. Built by a ``PushWire``, which writes straight into it:
+///
+///     batch.begin(shared: [ProviderHeader("apns-topic", topic)], own: ["apns-id"])
+///     batch.write("/3/device/"); batch.write(token); batch.endValue()
+///     batch.write(id); batch.endValue()
+///     batch.endRequest(body: body)
+package struct RequestBatch: Sendable {
+    package struct Letter: Hashable, Sendable {
+        package let shared: [ProviderHeader]
+        /// The names of the fields of which each request has a value of its own. Such values never come again, so
+        /// HPACK must not put them into its table.
+        package let own: [String]
+    }
+
+    package struct Entry: Sendable {
+        /// The index of its letter.
+        package let letter: Int
+        package let body: [UInt8]
+        /// Where its values begin in `ends`.
+        fileprivate let firstValue: Int
+    }
+
+    package private(set) var letters: [Letter] = []
+    package private(set) var entries: [Entry] = []
+    /// The path and then the own values of each request, one after the other.
+    private var text: [UInt8] = []
+    private var ends: [Int] = []
+    private var firstValue = 0
+
+    package init() {}
+
+    package var count: Int { entries.count }
+
+    /// Starts a letter: the requests that follow are copies of it.
+    package mutating func begin(shared: [ProviderHeader], own: [String] = []) {
+        letters.append(Letter(shared: shared, own: own))
+    }
+
+    package mutating func write(_ value: String) { text.append(contentsOf: value.utf8) }
+
+    /// Writes `id` in the canonical form, in lower case.
+    package mutating func write(_ id: UUID) {
+        withUnsafeBytes(of: id.uuid) { bytes in
+            for (index, byte) in bytes.enumerated() {
+                if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+                text.append(Self.digits[Int(byte >> 4)])
+                text.append(Self.digits[Int(byte & 15)])
+            }
+        }
+    }
+
+    /// Ends the path or an own value.
+    package mutating func endValue() { ends.append(text.count) }
+
+    /// Ends a request of which the path and every own value were written.
+    package mutating func endRequest(body: [UInt8]) {
+        assert(ends.count - firstValue == letters[letters.count - 1].own.count + 1)
+        entries.append(Entry(letter: letters.count - 1, body: body, firstValue: firstValue))
+        firstValue = ends.count
+    }
+
+    /// Hands out the path (0) or an own value (from 1) of the request at `index`.
+    package func withValue<R>(_ value: Int, of index: Int, _ read: (UnsafeRawBufferPointer) -> R) -> R {
+        let place = entries[index].firstValue + value
+        let start = place == 0 ? 0 : ends[place - 1]
+        return text.withUnsafeBytes { read(UnsafeRawBufferPointer(rebasing: $0[start..<ends[place]])) }
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
+}
+
+extension RequestBatch {
+    /// The request at `index`, read out: for tests and for providers that live in memory.
+    package subscript(index: Int) -> ProviderRequest {
+        let letter = letters[entries[index].letter]
+        func value(_ number: Int) -> String { withValue(number, of: index) { String(decoding: $0, as: UTF8.self) } }
+        let own = letter.own.enumerated().map { ProviderHeader($1, value($0 + 1), neverIndexed: true) }
+        return ProviderRequest(path: value(0), headers: own + letter.shared, body: entries[index].body)
+    }
+}

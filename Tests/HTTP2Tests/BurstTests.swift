@@ -1,0 +1,146 @@
+import HTTP2
+import TestSupport
+import Testing
+
+/// Requests that are sent and waited for together.
+@Suite(.timeLimit(.minutes(2)))
+struct BurstTests {
+    @Test func `a burst's answers come in the order of its requests`() async throws {
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 7),
+            handler: { [.respond(status: 200 + Int($0.path.dropFirst())! % 3, body: $0.body)] }
+        ) { harness in
+            let answers = await harness.client.execute(all: Numbered(count: 300), deadline: .seconds(20))
+            for (index, answer) in answers.enumerated() {
+                let response = try answer.get()
+                #expect(response.status == 200 + index % 3)
+                #expect(response.body == Array("body \(index)".utf8))
+            }
+            #expect(answers.count == 300)
+        }
+    }
+
+    @Test func `every request carries the block's fields and its own`() async throws {
+        let log = RequestLog()
+        try await Harness.run(handler: {
+            log.begin($0); return [.respond(status: 200)]
+        }) { harness in
+            _ = await harness.client.execute(all: Numbered(count: 50), deadline: .seconds(20))
+            #expect(Set(log.requests.map { $0.headers["x-shared"] }) == ["same"])
+            #expect(Set(log.requests.compactMap { $0.headers["x-own"] }) == Set((0..<50).map { "own \($0)" }))
+            #expect(log.requests.allSatisfy { $0.pathNeverIndexed && $0.method == "POST" })
+            #expect(Set(log.requests.map(\.path)).count == 50)
+        }
+    }
+
+    @Test func `nothing to send is nothing to wait for`() async throws {
+        try await Harness.run { harness in
+            #expect(await harness.client.execute(all: Numbered(count: 0), deadline: .seconds(20)).isEmpty)
+            #expect(await harness.statistics().connectionsOpened == 0)
+        }
+    }
+
+    @Test func `an answer can withdraw what still waits, and only of its own burst`() async throws {
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
+            handler: { [.respond(status: $0.path == "/0" ? 403 : 200)] }
+        ) { harness in
+            let cut = Numbered(count: 20, endsAt: 403)
+            let answers = await harness.client.execute(all: cut, deadline: .seconds(20))
+            #expect(answers[0].status == 403)
+            for answer in answers.dropFirst() {
+                guard case .failure(.notProcessed(let failure)) = answer else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(failure.code == .withdrawn)
+            }
+            let others = await harness.client.execute(all: Numbered(count: 20), deadline: .seconds(20))
+            #expect(others.allSatisfy { $0.status != nil })
+        }
+    }
+
+    @Test func `a field that no peer would take fails its request alone`() async throws {
+        try await Harness.run { harness in
+            let answers = await harness.client.execute(all: Numbered(count: 3, poison: 1), deadline: .seconds(20))
+            #expect(answers.map(\.status) == [200, nil, 200])
+            guard case .failure(.invalidRequest) = answers[1] else {
+                Issue.record("\(answers[1])")
+                return
+            }
+        }
+    }
+
+    @Test func `cancelling ends every request of a burst`() async throws {
+        let (log, gate) = (RequestLog(), Gate())
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 5),
+            handler: { request in
+                log.begin(request)
+                await gate.pass()
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            let sending = Task { await harness.client.execute(all: Numbered(count: 30), deadline: .seconds(60)) }
+            try await eventually("five in flight") { log.count == 5 }
+            sending.cancel()
+            let answers = await sending.value
+            #expect(answers.prefix(5).allSatisfy { $0 == .failure(.cancelled(written: true)) })
+            #expect(answers.dropFirst(5).allSatisfy { $0 == .failure(.cancelled(written: false)) })
+            gate.open()
+            #expect(try await harness.send().status == 200)
+        }
+    }
+
+    @Test func `a burst that is more than may wait is refused whole`() async throws {
+        let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumWaiting = 10 }
+        let gate = Gate()
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1), configuration: configuration,
+            handler: { _ in
+                await gate.pass()
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            async let waiting = harness.client.execute(all: Numbered(count: 11), deadline: .seconds(60))
+            try await eventually("ten wait") { harness.client.statistics.waiting == 10 }
+            let refused = await harness.client.execute(all: Numbered(count: 2), deadline: .seconds(60))
+            for answer in refused {
+                guard case .failure(.notProcessed(let failure)) = answer else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(failure.code == .queueFull)
+            }
+            gate.open()
+            #expect(await waiting.allSatisfy { $0.status == 200 })
+        }
+    }
+}
+
+/// `POST /0`, `/1` and so on, each with a field and a body of its own.
+private struct Numbered: HTTP2Requests {
+    let count: Int
+    /// The status that withdraws the others.
+    var endsAt: Int?
+    /// The one with a field that cannot be sent.
+    var poison: Int?
+    private let shared = try? HTTP2FieldBlock([HTTP2Header(name: "x-shared", value: "same")])
+
+    init(count: Int, endsAt: Int? = nil, poison: Int? = nil) {
+        self.count = count
+        self.endsAt = endsAt
+        self.poison = poison
+    }
+
+    func write(_ index: Int, to fields: inout HeaderArena) {
+        fields.append(":method", "POST")
+        fields.append(":path", "/\(index)", neverIndexed: true)
+        if let shared { fields.append(shared) }
+        fields.append("x-own", index == poison ? "a\r\nb: c" : "own \(index)", neverIndexed: true)
+    }
+
+    func body(_ index: Int) -> [UInt8] { Array("body \(index)".utf8) }
+
+    func goesOn(after status: Int) -> Bool { status != endsAt }
+}
