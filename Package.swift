@@ -64,6 +64,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
         swiftSettings: swiftSettings)
 }
 
+/// An executable that only `deploy/local/bench` runs.
+func bench(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: "\(name)Bench", dependencies: dependencies, path: "Tests/Benches/\(name)", swiftSettings: swiftSettings)
+}
+
 let package = Package(
     name: "heliograph",
     platforms: [.macOS(.v15)],
@@ -167,6 +173,7 @@ let package = Package(
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
+        bench("PushEngine", ["HTTP2", logging]),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),

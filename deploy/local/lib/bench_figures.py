@@ -1,6 +1,7 @@
-"""How a bench says what it measured: a JSON object a line for programs, a table for people."""
+"""How a bench says what it measured: a JSON object a line for programs, a table for people, another for a README."""
 
 import json
+import pathlib
 import sys
 
 
@@ -9,8 +10,13 @@ class Figures:
         self.bench = bench
         self.rows: list[dict] = []
 
-    def add(self, figure: str, value: float, unit: str, at_least: float | None = None, at_most: float | None = None):
+    def add(
+        self, figure: str, value: float, unit: str, at_least: float | None = None, at_most: float | None = None,
+        **parts: float,
+    ):
+        """`parts` are what a ratio was made of, or what else the value depends on."""
         row = {"bench": self.bench, "figure": figure, "value": round(value, 3), "unit": unit}
+        row |= {name: round(part, 3) for name, part in parts.items()}
         if at_least is not None:
             row["at_least"] = at_least
         if at_most is not None:
@@ -19,11 +25,37 @@ class Figures:
         self.rows.append(row)
         print(json.dumps(row), flush=True)
 
+    @property
+    def hold(self) -> bool:
+        return all(row["holds"] for row in self.rows)
+
     def table(self) -> None:
         for row in self.rows:
-            bound = f"≥ {row['at_least']}" if "at_least" in row else f"≤ {row['at_most']}" if "at_most" in row else ""
             mark = "holds" if row["holds"] else "DOES NOT HOLD"
             print(
-                f"  {row['figure']:<44} {row['value']:>12} {row['unit']:<10} {bound:<10} {mark if bound else ''}",
+                f"  {row['figure']:<60} {row['value']:>12} {row['unit']:<10} {bound(row):<10} {mark if bound(row) else ''}",
                 file=sys.stderr,
             )
+
+    def finish(self, folder: pathlib.Path) -> None:
+        """Shows the table, leaves one for a README in `folder`, and ends the bench with 1 when a figure does not hold."""
+        self.table()
+        page = folder / "measured.md"
+        page.write_text("\n".join(self.markdown()) + "\n")
+        print(f"    as a README's table: {page}", file=sys.stderr)
+        sys.exit(0 if self.hold else 1)
+
+    def markdown(self) -> list[str]:
+        lines = ["| figure | measured | wanted |", "|---|---|---|"]
+        for row in self.rows:
+            measured = f"{row['value']:g} {row['unit']}".removesuffix(" ratio")
+            if "ours" in row and "limit" in row:
+                measured += f" ({row['ours']:,.4g} over {row['limit']:,.4g})"
+            lines.append(f"| {row['figure']} | {measured} | {bound(row) or '–'} |")
+        return lines
+
+
+def bound(row: dict) -> str:
+    if "at_least" in row:
+        return f"≥ {row['at_least']}"
+    return f"≤ {row['at_most']}" if "at_most" in row else ""

@@ -22,12 +22,22 @@ prepare_credentials() {
 # product NAME: the built executable.
 product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
 
+# build_products [PRODUCT...]: everything when none is named.
 build_products() {
   say "Building (the first time takes several minutes)"
-  local log=$STATE/log/build.log
+  local log=$STATE/log/build.log product products=("$@")
   mkdir -p "$STATE/log"
-  (cd "$ROOT" && swift build -c "$CONFIGURATION" 2>&1) | tee "$log" | progress_of_build
-  [ "${PIPESTATUS[0]}" -eq 0 ] || { grep -A 3 -E '^[^ ]*error:' "$log" | head -n 30 >&2; fail "the build failed" "see $log"; }
+  : >"$log"
+  [ ${#products[@]} -gt 0 ] || products=('')
+  for product in "${products[@]}"; do
+    (cd "$ROOT" && swift build -c "$CONFIGURATION" ${product:+--product "$product"} 2>&1) | tee -a "$log" | progress_of_build
+    [ "${PIPESTATUS[0]}" -eq 0 ] || build_failed "$log"
+  done
+}
+
+build_failed() {
+  grep -A 3 -E '^[^ ]*error:' "$1" | head -n 30 >&2
+  fail "the build failed" "see $1"
 }
 
 # One changing line on a terminal, a line every so often elsewhere.
@@ -187,10 +197,8 @@ need_free_ports() {
   done
 }
 
-start_stack() {
-  need_free_ports
-  mkdir -p "$STATE/run"
-  echo "$PORT_BASE" >"$STATE/run/port-base"
+# The broker with its users and the credentials of the apps, all that pushctl can make a topology of.
+start_bus() {
   prepare_credentials
   if ! is_running broker; then
     say "Starting a private RabbitMQ node on port $AMQP_PORT"
@@ -199,6 +207,13 @@ start_stack() {
     write_rabbitmqctl
     start_broker
   fi
+}
+
+start_stack() {
+  need_free_ports
+  mkdir -p "$STATE/run"
+  echo "$PORT_BASE" >"$STATE/run/port-base"
+  start_bus
   if ! is_running database; then
     say "Starting a private Postgres cluster on port $POSTGRES_PORT"
     start_database

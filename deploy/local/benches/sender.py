@@ -1,0 +1,223 @@
+"""A sender's whole way: a broker's queue, the sender, a provider, the outcomes back on the broker; all on this machine.
+
+Beside it, in the same run: h2load as the limit of the provider's side, and a bare librabbitmq loop (benches/bus.c) as
+the floor of the broker's side. The floor and the sender have the same queues and the same number of messages.
+"""
+# Builds: pushctl apns-sender fcm-sender
+# Needs: bus
+
+import argparse
+import pathlib
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+
+from bench_bus import Bus, Pushes, Sample, Sender
+from bench_figures import Figures
+from bench_provider import Provider, h2load
+
+OUTCOMES = "rules.outcomes"
+OTHER_OUTCOMES = "feedback.outcomes"
+CORE_OF_H2LOAD, CORE_OF_ITS_PROVIDER = 1, 0
+IN_FLIGHT = 5000
+QUEUED = 100_000
+TARGETS = 20  # of a push while memory is watched
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--state", required=True)
+    arguments.add_argument("--provider", choices=["apns", "fcm"], default="apns")
+    arguments.add_argument("--pushes", type=int, default=100_000, help="of one target each, in a round")
+    arguments.add_argument("--notifications", type=int, default=500_000, help="of 100 targets a push, in a round")
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--seconds", type=float, default=20, help="of the steady stream whose delays are measured")
+    arguments.add_argument("--minutes", type=float, default=2, help="of the watch over memory; 0 leaves it out")
+    arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="one part; delays without rates need --rate")
+    arguments.add_argument("--rate", type=float, help="pushes a second of the steady stream, instead of half of what was reached")
+    options = arguments.parse_args()
+    if options.only == "delays" and not options.rate:
+        arguments.error("--only delays needs --rate")
+    bench = Bench(options)
+    try:
+        bench.run()
+    finally:
+        bench.bus.close()
+
+
+@dataclass
+class Run:
+    """Notifications a second, and microseconds of the sender's CPU for each."""
+
+    rate: float
+    cpu: float
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.state = pathlib.Path(options.state)
+        address = next(
+            line for line in (self.state / "env").read_text().splitlines() if line.startswith("export AMQP_URL="))
+        self.bus = Bus(self.state, address.split("=", 1)[1].strip("'"))
+        self.name = f"{options.provider}-sender"
+        self.figures = Figures(f"sender {options.provider}")
+        self.single = Pushes(self.bus, options.provider, targets=1)
+        self.hundred = Pushes(self.bus, options.provider, targets=100)
+
+    def run(self) -> None:
+        only, rate = self.options.only, self.options.rate
+        if only in (None, "rates"):
+            reached = self.rates()
+            rate = rate or reached / 2
+        if only in (None, "delays"):
+            with Provider(self.state / "provider").running() as provider:
+                self.delays(provider, rate)
+        if only in (None, "memory") and self.options.minutes > 0:
+            self.memory()
+        self.figures.finish(self.state)
+
+    def rates(self) -> float:
+        """Returns what was reached with one target a push, in notifications a second."""
+        folder = self.state / "provider"
+        limits, floors, singles, hundreds = [], [], [], []
+        for _ in range(self.options.rounds):
+            with Provider(folder, core=CORE_OF_ITS_PROVIDER).running() as provider:
+                limits.append(h2load(provider, 300_000, CORE_OF_H2LOAD))
+            note(f"h2load {limits[-1].rate:.0f}/s at {limits[-1].cpu:.2f} µs")
+            floors.append(self.floor())
+            note(f"floor {floors[-1].rate:.0f}/s at {floors[-1].cpu:.2f} µs")
+            with Provider(folder).running() as provider:
+                singles.append(self.drain(provider, self.single, self.options.pushes))
+                note(f"1 target a push: {singles[-1].rate:.0f}/s at {singles[-1].cpu:.2f} µs")
+                hundreds.append(self.drain(provider, self.hundred, self.options.notifications // 100))
+                note(f"100 targets a push: {hundreds[-1].rate:.0f}/s at {hundreds[-1].cpu:.2f} µs")
+        self.compare("1 target a push: notifications/s over the floor", singles, floors, "rate", at_least=0.55)
+        self.compare("1 target a push: CPU over h2load's per request", singles, limits, "cpu", at_most=5)
+        self.compare("100 targets a push: notifications/s over h2load's", hundreds, limits, "rate", at_least=0.3)
+        self.compare("100 targets a push: CPU over h2load's per request", hundreds, limits, "cpu", at_most=2.5)
+        return statistics.median(run.rate for run in singles)
+
+    def compare(self, figure: str, ours: list, limits: list, part: str, **bound) -> None:
+        pairs = [(getattr(a, part), getattr(b, part)) for a, b in zip(ours, limits)]
+        self.figures.add(
+            figure, statistics.median(a / b for a, b in pairs), "ratio", **bound,
+            ours=statistics.median(a for a, _ in pairs), limit=statistics.median(b for _, b in pairs))
+
+    def empty(self) -> None:
+        self.bus.purge(OUTCOMES, OTHER_OUTCOMES, self.single.queue)
+
+    def floor(self) -> Run:
+        """The same pushes in, a message as long as their outcome out, and nothing in between."""
+        self.empty()
+        result = self.state / "outcome.json"
+        result.write_text(OUTCOME)
+        self.single.publish(self.options.pushes)
+        ran = self.bus.run(
+            "floor", self.single.queue, "outcomes", f"{self.options.provider}.accepted", result, self.options.pushes, 1000)
+        if self.bus.depth(OUTCOMES) != self.options.pushes or self.bus.depth(self.single.queue) != 0:
+            raise SystemExit("the floor lost messages: it measures nothing")
+        return Run(ran["messages"] / ran["seconds"], ran["cpu"] * 1e6 / ran["messages"])
+
+    def drain(self, provider: Provider, pushes: Pushes, count: int) -> Run:
+        """From the first outcome on the bus to the last, by the length of their queue."""
+        self.empty()
+        pushes.publish(count)
+        samples: list[tuple[Sample, int]] = []
+        with Sender(self.name, self.state, provider).running() as sender:
+            while not samples or samples[-1][0].at - last_growth(samples)[0].at < patience:
+                sample, depth = sender.sample(), self.bus.depth(OUTCOMES)
+                if depth > 0:
+                    samples.append((sample, depth))
+                patience = 2 if self.bus.depth(pushes.queue) == 0 else 30
+                time.sleep(0.02)
+        first, last = samples[0], last_growth(samples)
+        counted = self.bus.run("count", OUTCOMES)
+        wanted = count * pushes.targets
+        if (counted["outcomes"], counted["numbers"]) != (wanted, count) or self.bus.depth(pushes.queue) != 0:
+            raise SystemExit(f"of {wanted} notifications in {count} pushes there are these outcomes: {counted}, "
+                             f"{self.bus.depth(OTHER_OUTCOMES)} are not acceptances, "
+                             f"and {self.bus.depth(pushes.queue)} pushes remain")
+        notifications = wanted * (last[1] - first[1]) / last[1]
+        return Run(
+            notifications / (last[0].at - first[0].at), (last[0].cpu - first[0].cpu) * 1e6 / notifications)
+
+    def delays(self, provider: Provider, rate: float) -> None:
+        """From publish to the moment the outcome is there for a consumer: delivery to ack with a hop more at each end."""
+        self.empty()
+        with Sender(self.name, self.state, provider).running() as sender:
+            sender.await_ready()
+            paced = self.single.pace(OUTCOMES, rate, self.options.seconds)
+        if paced["rate"] < rate * 0.97:
+            raise SystemExit(f"the publisher reached {paced['rate']}/s of {rate:.0f}/s: the delays would mean nothing")
+        self.figures.add(
+            "p99 from publish to outcome at half of that rate", paced["p99"], "ms", at_most=30, rate=paced["rate"],
+            p50=paced["p50"], worst=paced["worst"])
+
+    def memory(self) -> None:
+        """Resident memory with pushes waiting in the queues and requests waiting for the provider, again and again."""
+        self.empty()
+        # As many streams as shall be in flight, and work for them from every queue of this provider.
+        more = {"APNS_CONNECTIONS": "5"} if self.options.provider == "apns" else {"FCM_CONNECTIONS": "50"}
+        apps = ["family-portal", "hide-and-seek"] if self.options.provider == "apns" else ["family-portal"]
+        loads = [
+            Pushes(self.bus, self.options.provider, TARGETS, lane, app) for app in apps for lane in ("interactive", "bulk")]
+        for pushes in loads:
+            self.bus.purge(pushes.queue)
+            pushes.publish(QUEUED // len(loads))
+        # Slow enough that loader and provider are far below what they can do.
+        delay_ms = 1500
+        with Provider(self.state / "provider", delay_ms=delay_ms).running() as provider:
+            with Sender(self.name, self.state, provider, **more).running() as sender:
+                sender.await_ready()
+                samples = self.watch(sender, provider, loads)
+        for pushes in loads:
+            self.bus.purge(pushes.queue)
+        memory = [sample.memory for sample, _ in samples]
+        third = len(memory) // 3
+        # Little's law: what is in flight is what comes in a second, times the seconds each takes.
+        (first, sent_first), (last, sent_last) = samples[third], samples[-1]
+        in_flight = (sent_last - sent_first) / (last.at - first.at) * delay_ms / 1000
+        self.figures.add(
+            f"resident memory, {QUEUED} pushes queued, over {self.options.minutes:g} min", max(memory), "MB", at_most=60,
+            in_flight=in_flight)
+        self.figures.add(
+            "growth from the second third to the last",
+            statistics.median(memory[2 * third:]) - statistics.median(memory[third:2 * third]), "MB", at_most=2)
+        self.figures.add("requests in flight meanwhile", in_flight, "requests", at_least=IN_FLIGHT * 0.9)
+
+    def watch(self, sender: Sender, provider: Provider, loads: list[Pushes]) -> list[tuple[Sample, int]]:
+        """Each second: how the sender is, and how many requests the provider has had."""
+        samples: list[tuple[Sample, int]] = []
+        end = time.monotonic() + self.options.minutes * 60
+        while time.monotonic() < end:
+            time.sleep(1)
+            for pushes in loads:
+                if self.bus.depth(pushes.queue) < QUEUED // len(loads) - 2000:
+                    pushes.publish(2000)
+            samples.append((sender.sample(), provider.requests()))
+            self.bus.purge(OUTCOMES, OTHER_OUTCOMES)
+        return samples
+
+
+def last_growth(samples: list[tuple[Sample, int]]) -> tuple[Sample, int]:
+    """The sample since which the queue of outcomes has not become longer."""
+    return next(sample for sample in samples if sample[1] == samples[-1][1])
+
+
+def note(text: str) -> None:
+    print(f"    {text}", file=sys.stderr)
+
+
+# What a sender says of one accepted push, to the byte but for its ids.
+OUTCOME = (
+    '{"app":"family-portal","environment":"production","lane":"interactive","origin":"apns","outcomes":[{"answer":'
+    '{"disposition":"accepted","id":"00000004-0000-5000-8000-000000000000"},"at":1767225600123,"device":'
+    '"00000003-0000-5000-8000-000000000000","notification":"00000001-0000-5000-8000-@@@@@@@@@@@@","registeredAt":'
+    '1767220000000}],"trace":{"causation":"00000002-0000-5000-8000-000000000000","correlation":"bench","id":'
+    '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":1}'
+)
+
+if __name__ == "__main__":
+    main()

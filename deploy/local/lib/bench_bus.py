@@ -1,0 +1,163 @@
+"""The bare client of the bus (benches/bus.c), the pushes it publishes, and a sender as a process that is watched."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass, field
+
+import pika
+from local_stack import ROOT
+
+HOLE = "@" * 12
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Bus:
+    """The bench's broker, through a client made of C and nothing else."""
+
+    def __init__(self, folder: pathlib.Path, url: str):
+        self.folder, self.url, self.tool = folder, url, folder / "bus"
+        subprocess.run(
+            ["cc", "-O2", "-Wall", "-Werror", "-D_GNU_SOURCE", "-o", self.tool, ROOT / "deploy/local/benches/bus.c",
+             "-lrabbitmq", "-lpthread", "-lm"],
+            check=True,
+        )
+        # As pika would: the path of the URL is the virtual host.
+        self.connection = pika.BlockingConnection(pika.URLParameters(url))
+        self.channel = self.connection.channel()
+
+    def run(self, mode: str, *arguments) -> dict:
+        done = subprocess.run(
+            [self.tool, mode, self.url, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def depth(self, queue: str) -> int:
+        return self.channel.queue_declare(queue, passive=True).method.message_count
+
+    def purge(self, *queues: str) -> None:
+        for queue in queues:
+            self.channel.queue_purge(queue)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@dataclass
+class Pushes:
+    """Messages for one provider's queue, each to so many devices; no two of them the same."""
+
+    bus: Bus
+    provider: str
+    targets: int
+    lane: str = "interactive"
+    app: str = "family-portal"
+    published: int = 0
+    template: pathlib.Path = field(init=False)
+
+    def __post_init__(self):
+        self.template = self.bus.folder / f"push-{self.key}-{self.targets}.json"
+        self.template.write_text(json.dumps(self.message(), separators=(",", ":")))
+
+    @property
+    def queue(self) -> str:
+        return f"{self.provider}-sender.pushes.{self.lane}.{self.app}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.provider}.{self.lane}.{self.app}"
+
+    def message(self) -> dict:
+        def token(number: int) -> str:
+            return f"{number:064x}" if self.provider == "apns" else f"bench-{number:06}:{'A' * 140}"
+
+        return {
+            "type": "heliograph.push", "version": 1,
+            "trace": {"id": f"00000002-0000-5000-8000-{HOLE}", "correlation": "bench", "causation": "bench"},
+            "app": self.app, "provider": self.provider, "environment": "production", "lane": self.lane,
+            "content": {
+                "title": "New message", "body": "Pat: " + "are you coming tonight? " * 5, "sound": "default",
+                "category": "chat_message", "thread": "family", "silent": False,
+                "data": {"message_id": "00000000000000000001", "thread_id": None},
+            },
+            "expiresAt": 4102444800000,
+            "targets": [
+                {
+                    "device": f"00000003-0000-5000-8000-{number:012x}", "token": token(number),
+                    "notification": f"00000001-0000-5000-8000-{HOLE}", "badge": 3, "registeredAt": 1767220000000,
+                }
+                for number in range(self.targets)
+            ],
+        }
+
+    def publish(self, count: int) -> None:
+        self.bus.run("load", "pushes", self.key, self.template, self.published, count)
+        self.published += count
+
+    def pace(self, outcomes: str, rate: float, seconds: float) -> dict:
+        first = self.published
+        self.published += int(rate * seconds)
+        return self.bus.run("pace", "pushes", self.key, self.template, outcomes, first, rate, seconds)
+
+
+@dataclass
+class Sample:
+    at: float
+    cpu: float
+    memory: float
+
+
+class Sender:
+    """A sender's release build, in front of the bench's provider."""
+
+    def __init__(self, name: str, folder: pathlib.Path, provider, **more: str):
+        lines = (folder / f"{name}.env").read_text().splitlines()
+        self.name, self.folder = name, folder
+        self.environment = dict(line.split("=", 1) for line in lines) | {
+            "APNS_URL": provider.url, "APNS_SANDBOX_URL": provider.url, "FCM_URL": provider.url,
+            "FCM_TOKEN_URL": provider.url + "/token", "PROVIDER_CA_FILE": str(provider.certificate),
+            "LOG_LEVEL": "warning",
+        } | more
+        if name == "apns-sender":
+            names = ["FCM_URL", "FCM_TOKEN_URL"]
+        else:
+            names = ["APNS_URL", "APNS_SANDBOX_URL"]
+        for unused in names:
+            del self.environment[unused]
+
+    @contextlib.contextmanager
+    def running(self):
+        with open(self.folder / "log" / f"{self.name}.log", "a") as log:
+            self.process = subprocess.Popen(
+                [ROOT / ".build/release" / self.name], env=self.environment, stdout=log, stderr=log)
+        try:
+            yield self
+        finally:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+
+    def sample(self) -> Sample:
+        """Now: CPU seconds since the start, and resident memory in MB."""
+        if self.process.poll() is not None:
+            raise SystemExit(f"{self.name} ended: see {self.folder}/log/{self.name}.log")
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        pages = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return Sample(
+            time.monotonic(), (int(fields[11]) + int(fields[12])) / TICKS, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+
+    def await_ready(self) -> None:
+        url = f"http://127.0.0.1:{self.environment['HELIOGRAPH_ADMIN_PORT']}/health/ready"
+        deadline = time.monotonic() + 60
+        while True:
+            self.sample()
+            try:
+                with urllib.request.urlopen(url, timeout=2):
+                    return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"{self.name} did not become ready: see {self.folder}/log/{self.name}.log")
+                time.sleep(0.05)
