@@ -51,11 +51,14 @@ func systemLibrary(_ name: String, pkgConfig: String, apt: String) -> Target {
     .systemLibrary(name: name, path: "Shared/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-/// An executable under `Services/`. What is not Swift in its folder is named in `data`.
-func service(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
+/// An executable under `Services/`. What is not Swift in its folder is named in `data`, or in `embedded` when it is to be
+/// compiled in.
+func service(
+    _ name: String, _ dependencies: [Target.Dependency], data: [String] = [], embedded: [String] = []
+) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
-        swiftSettings: swiftSettings)
+        resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
@@ -164,7 +167,7 @@ let package = Package(
             [
                 "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras, x509, asn1,
                 logging, lifecycle, nioCore,
-            ], data: ["README.md"]),
+            ], data: ["README.md"], embedded: ["API/Wall/wall.html", "API/Wall/wall.css", "API/Wall/wall.js"]),
 
         .target(
             name: "TestSupport",

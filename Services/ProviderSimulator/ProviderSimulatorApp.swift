@@ -29,7 +29,8 @@ struct ProviderSimulatorApp {
         return ServiceAssembly([
             ControlServer(
                 routes: ControlRoutes(
-                    simulator: simulator, readiness: context.readiness, ports: ports, disturbances: disturbances),
+                    simulator: simulator, readiness: context.readiness, ports: ports, disturbances: disturbances,
+                    showsRemoteImages: try context.settings.boolean(.remoteImages)),
                 host: try context.settings.string(.simulatorHost), port: try context.settings.integer(.controlPort),
                 logger: context.logger),
             try listener(.apns(.production), .apnsPort),

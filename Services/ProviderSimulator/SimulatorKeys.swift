@@ -33,9 +33,13 @@ extension ConfigurationKey {
         "SIMULATOR_ACCESS_TOKEN_LIFETIME", .duration(.seconds(1) ... .seconds(86_400)), default: "3599s",
         summary: "How long the access tokens of the token endpoint are good for.")
 
+    static let remoteImages = ConfigurationKey(
+        "SIMULATOR_REMOTE_IMAGES", .boolean, default: "false",
+        summary: "Whether the phone wall's browser fetches the images that pushes name, from whatever host.")
+
     /// What the simulator reads besides the common keys.
     static let simulator: [ConfigurationKey] = [
         .simulatorHost, .apnsPort, .apnsSandboxPort, .fcmPort, .controlPort, .certificateFile, .keyFile, .authorityFile,
-        .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime,
+        .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime, .remoteImages,
     ]
 }

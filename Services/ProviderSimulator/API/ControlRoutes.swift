@@ -9,6 +9,8 @@ struct ControlRoutes: Sendable {
     let readiness: Readiness
     var ports = ProviderPorts()
     var disturbances = Disturbances()
+    /// Whether the phone wall lets the browser fetch the images that pushes name.
+    var showsRemoteImages = false
 
     /// In bytes: a script for some ten thousand tokens.
     private static let maximumBodySize = 4 << 20
@@ -20,7 +22,7 @@ struct ControlRoutes: Sendable {
             router.get("\(party.rawValue)/requests") { request, _ in try requests(of: party, request) }
         }
         router.delete("requests") { _, _ in
-            simulator.log.removeAll()
+            simulator.forgetRequests()
             return Response(status: .noContent)
         }
         router.get("summary") { request, _ in try summary(request) }
@@ -28,6 +30,7 @@ struct ControlRoutes: Sendable {
         addDisturbanceRoutes(to: router)
         addTokenRoutes(to: router)
         addPhoneRoutes(to: router)
+        wall.addRoutes(to: router)
         addHealthRoutes(to: router)
         return router
     }
@@ -47,6 +50,8 @@ struct ControlRoutes: Sendable {
         }
     }
 
+    private var wall: WallRoutes { WallRoutes(wall: simulator.wall, showsRemoteImages: showsRemoteImages) }
+
     private func addPhoneRoutes(to router: Router<BasicRequestContext>) {
         router.get("devices") { _, _ in
             let phones = simulator.log.phones
@@ -55,13 +60,6 @@ struct ControlRoutes: Sendable {
                     writer.name("devices")
                     writer.array(phones) { $1.write(to: &$0) }
                 })
-        }
-        for path: RouterPath in ["", "phones"] {
-            router.get(path) { _, _ in
-                Response(
-                    status: .ok, headers: [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"],
-                    body: ResponseBody(byteBuffer: ByteBuffer(string: PhonesPage(simulator.log).html)))
-            }
         }
     }
 

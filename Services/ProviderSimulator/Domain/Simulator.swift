@@ -4,6 +4,7 @@ import PushProtocol
 final class Simulator: Sendable {
     let world: World
     let log: RequestLog
+    let wall = PhoneWall()
     private let production: APNsProvider
     private let sandbox: APNsProvider
     private let fcm: FCMProvider
@@ -19,8 +20,14 @@ final class Simulator: Sendable {
     /// What APNs does about a request that came to the port of `environment`.
     func answerAPNs(_ request: ProviderRequest, in environment: ProviderEnvironment) -> [Act] {
         let verdict = apns(environment).answer(request)
-        log.append(request, verdict, party: .apns, environment: environment)
+        wall.record(log.append(request, verdict, party: .apns, environment: environment))
         return verdict.acts
+    }
+
+    /// Forgets what came and who got it.
+    func forgetRequests() {
+        log.removeAll()
+        wall.removeAll()
     }
 
     func apnsConnectionClosed(_ number: Int, in environment: ProviderEnvironment) {
@@ -31,7 +38,7 @@ final class Simulator: Sendable {
     func answerGoogle(_ request: ProviderRequest) -> [Act] {
         let verdict = fcm.answer(request)
         let party: Party = request.path == TokenEndpoint.path ? .oauth : .fcm
-        log.append(request, verdict, party: party, environment: .production)
+        wall.record(log.append(request, verdict, party: party, environment: .production))
         return verdict.acts
     }
 

@@ -111,20 +111,6 @@ import Testing
         }
     }
 
-    @Test(arguments: ["/", "/phones"]) func `the page shows phones, and nothing pushed to it is markup`(path: String)
-        async throws
-    {
-        let simulator = Fixture.simulator()
-        _ = simulator.push { $0.payload(#"{"aps":{"alert":"<script>alert('x')</script>"},"a":"<b>&"}"#) }
-        try await Self.withControl(simulator) { client async throws in
-            let response = try await client.execute(uri: path, method: .get)
-            let page = String(buffer: response.body)
-            #expect(response.headers[.contentType] == "text/html; charset=utf-8")
-            #expect(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"))
-            #expect(!page.contains("<script") && !page.contains("<b>"))
-        }
-    }
-
     @Test func `access tokens are revoked`() async throws {
         let simulator = Fixture.simulator()
         let token = simulator.world.accessTokens.issue(project: "p", lifetime: 60, at: Fixture.now)

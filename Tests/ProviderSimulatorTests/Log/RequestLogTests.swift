@@ -103,16 +103,4 @@ import Testing
         #expect(phone.delivered == 1 && phone.refused == 1)
         #expect(phone.last.flatMap(ShownNotification.init)?.body == "first")
     }
-
-    @Test func `a notification replaces the one before with its collapse id`() throws {
-        let simulator = Fixture.simulator()
-        for (text, collapse) in [("one", "c"), ("two", "c"), ("three", nil)] as [(String, String?)] {
-            _ = simulator.push {
-                $0.payload(#"{"aps":{"alert":"\#(text)"}}"#)
-                $0["apns-collapse-id"] = collapse
-            }
-        }
-        let screens = simulator.log.screens(of: simulator.log.phones, notifications: 5)
-        #expect(screens.first?.notifications.map(\.body) == ["three", "two"])
-    }
 }

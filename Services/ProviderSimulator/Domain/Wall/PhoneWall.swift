@@ -1,0 +1,86 @@
+import PushProtocol
+import Synchronization
+
+/// The phones that got something last, for people to look at, and word of every change. Safe from any thread.
+final class PhoneWall: Sendable {
+    /// Phones on the wall; with more of them, those that were quiet longest leave.
+    static let maximumPhones = 1000
+    /// Removing some at a time keeps sorting off the path of most requests.
+    fileprivate static let slack = 200
+
+    /// What changed since someone last looked.
+    struct Changes: Sendable {
+        /// Goes up when everything was forgotten: what was seen before is no more.
+        let generation: Int
+        /// The number of the last request that is part of it: where to look on from.
+        let sequence: Int
+        /// Those that changed, in the order of their last requests.
+        let phones: [WallPhone]
+    }
+
+    fileprivate struct State {
+        var phones: [Phone.ID: WallPhone] = [:]
+        var generation = 0
+        var watchers: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastWatcher = 0
+    }
+
+    private let state = Mutex(State())
+
+    func record(_ entry: LoggedRequest) {
+        guard let token = entry.verdict.target, !token.isEmpty, entry.party != .oauth else { return }
+        let id = Phone.ID(party: entry.party, token: token)
+        let watchers = state.withLock { state in
+            state.phones[id, default: WallPhone(id)].record(entry)
+            if state.phones.count > Self.maximumPhones + Self.slack { state.forgetTheQuiet() }
+            return state.watchers.isEmpty ? nil : Array(state.watchers.values)
+        }
+        for watcher in watchers ?? [] { watcher.yield() }
+    }
+
+    func removeAll() {
+        let watchers = state.withLock { state in
+            state.phones = [:]
+            state.generation += 1
+            return Array(state.watchers.values)
+        }
+        for watcher in watchers { watcher.yield() }
+    }
+
+    /// How many phones the wall has.
+    var count: Int { state.withLock { min($0.phones.count, Self.maximumPhones) } }
+
+    /// What changed after request number `sequence`.
+    ///
+    /// - Parameter limit: at most so many phones, those that changed first.
+    func changes(after sequence: Int, limit: Int) -> Changes {
+        let (phones, generation) = state.withLock { state in
+            (state.phones.values.filter { $0.sequence > sequence }, state.generation)
+        }
+        let sorted = phones.sorted { $0.sequence < $1.sequence }.suffix(Self.maximumPhones).prefix(limit)
+        return Changes(
+            generation: generation, sequence: sorted.last?.sequence ?? sequence, phones: Array(sorted))
+    }
+
+    /// An element whenever something changed since the last one was taken, and one to begin with.
+    func watch() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = state.withLock { state in
+            state.lastWatcher += 1
+            state.watchers[state.lastWatcher] = continuation
+            return state.lastWatcher
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { $0.watchers[number] = nil }
+        }
+        continuation.yield()
+        return stream
+    }
+}
+
+extension PhoneWall.State {
+    fileprivate mutating func forgetTheQuiet() {
+        let kept = phones.values.sorted { $0.sequence > $1.sequence }.prefix(PhoneWall.maximumPhones)
+        phones = Dictionary(uniqueKeysWithValues: kept.map { ($0.id, $0) })
+    }
+}

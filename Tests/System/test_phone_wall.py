@@ -1,0 +1,140 @@
+"""The phone wall in a real browser: notifications go in at the bus, and the page is asked what it shows."""
+
+import json
+import time
+import uuid
+
+import pika
+import pytest
+
+from browser import chromium
+from local_stack import eventually
+
+SHOWN = """[...document.querySelectorAll(".phone")].map((phone) => ({
+  token: phone.dataset.token, platform: phone.dataset.platform,
+  title: phone.querySelector(".caption h2").textContent, counts: phone.querySelector(".counts").textContent,
+  badge: phone.querySelector(".badge")?.textContent ?? null,
+  notes: [...phone.querySelectorAll(".note")].map((note) => ({
+    title: note.querySelector("h3").textContent, body: note.querySelector(".body").textContent,
+    silent: note.dataset.silent, kind: note.dataset.kind,
+    chips: [...note.querySelectorAll(".chip")].map((chip) => chip.textContent),
+  })),
+}))"""
+
+
+@pytest.fixture(scope="module")
+def page(stack, tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("browser")) as page:
+        page.go(stack.env["SIMULATOR_URL"] + "/")
+        eventually(lambda: page.ask("document.getElementById('live')?.dataset.state") == "live", what="the wall is live")
+        # Gone with a reload: what is still there later arrived live.
+        page.ask("window.neverReloaded = true")
+        yield page
+
+
+def shown(page, token: str):
+    return next((phone for phone in page.ask(SHOWN) if phone["token"] == token), None)
+
+
+def notes(page, token: str) -> list[dict]:
+    phone = shown(page, token)
+    return phone["notes"] if phone else []
+
+
+def notify(stack, user: str, **content) -> None:
+    """One notification of the family-portal app, as rules would make it."""
+    notification = str(uuid.uuid4())
+    message = {
+        "type": "heliograph.notification", "version": 1, "app": "family-portal", "rule": "wall", "lane": "interactive",
+        "trace": {"id": str(uuid.uuid4()), "correlation": notification, "causation": notification},
+        "content": {"silent": False} | content, "expiresAt": int((time.time() + 3600) * 1000),
+        "recipients": [{"user": user, "notification": notification}],
+    }
+    with stack.channel() as channel:
+        channel.basic_publish(
+            "notifications", "interactive.family-portal", json.dumps(message).encode(),
+            pika.BasicProperties(content_type="application/json", delivery_mode=2), mandatory=True)
+
+
+@pytest.fixture
+def iphone(phones):
+    token = uuid.uuid4().hex * 2
+    phones("family-portal", token, token)
+    return token
+
+
+def test_a_push_appears_without_a_reload_and_nothing_in_it_is_markup(stack, page, iphone):
+    text = "<script>window.broken = true</script> & <img src=x onerror='window.broken = true'>"
+    notify(stack, iphone, title="<b>Bold</b>", body=text, badge=7, sound="default")
+    (note,) = eventually(lambda: notes(page, iphone), what="the notification is on the wall")
+    assert (note["title"], note["body"], note["silent"]) == ("<b>Bold</b>", text, "false")
+    assert {"sound", "badge 7"} <= set(note["chips"])
+    phone = shown(page, iphone)
+    assert (phone["platform"], phone["badge"], phone["counts"]) == ("ios", "7", "1 delivered")
+    assert page.ask("window.broken === undefined && document.querySelectorAll('.note script, .note b').length === 0")
+    assert page.ask("window.neverReloaded") is True
+
+
+def test_the_newest_is_on_top_and_a_collapse_key_replaces(stack, page, iphone):
+    for body, key in [("one", None), ("two", "ride"), ("three", None), ("four", "ride")]:
+        notify(stack, iphone, title="Ride", body=body, **({"collapseKey": key} if key else {}))
+        eventually(lambda: body in [note["body"] for note in notes(page, iphone)], what=f"{body} arrived")
+    assert [note["body"] for note in notes(page, iphone)] == ["four", "three", "one"]
+    assert "replaced 1" in notes(page, iphone)[0]["chips"]
+
+
+def test_a_silent_push_is_marked_and_shows_no_text(stack, page, iphone):
+    notify(stack, iphone, silent=True, data={"sync": "inbox"})
+    (note,) = eventually(lambda: notes(page, iphone), what="the silent push is on the wall")
+    assert (note["silent"], note["kind"], note["title"]) == ("true", "background", "")
+
+
+def test_an_android_phone_looks_like_one(stack, page, phones):
+    token = f"wall-{uuid.uuid4().hex}:APA91b"
+    phones("family-portal", token, token, platform="android")
+    notify(stack, token, title="New message", body="Pat: Dinner is at seven.")
+    (note,) = eventually(lambda: notes(page, token), what="the message is on the wall")
+    assert (shown(page, token)["platform"], note["title"]) == ("android", "New message")
+
+
+def test_what_was_refused_rings_no_phone(stack, page, iphone):
+    outcome = {"provider": "apns", "token": iphone, "reason": "PayloadTooLarge", "count": 1}
+    status, answer = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", outcome)
+    assert status == 200, answer
+    notify(stack, iphone, title="Never", body="seen")
+    phone = eventually(lambda: shown(page, iphone), what="the phone is on the wall")
+    assert (phone["notes"], phone["counts"]) == ([], "0 delivered · 1 not")
+
+
+def test_the_wall_is_searched(stack, page, iphone):
+    notify(stack, iphone, title="Needle", body="in a haystack")
+    eventually(lambda: notes(page, iphone), what="the notification is on the wall")
+
+    def search(text: str) -> list[str]:
+        page.ask(f"(() => {{ const box = document.getElementById('search'); box.value = {json.dumps(text)}; "
+                 "box.dispatchEvent(new Event('input')); })()")
+        page.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return [phone["token"] for phone in page.ask(SHOWN)]
+
+    assert search("needle haystack") == [iphone]
+    assert search(iphone[:20]) == [iphone]
+    assert search("nothing like it") == []
+    assert iphone in search("")
+
+
+def test_the_page_asks_nobody_else_and_complains_of_nothing(stack, page, iphone):
+    notify(stack, iphone, title="Picture", body="of a lake", image="https://images.invalid/lake.jpg")
+    eventually(lambda: notes(page, iphone), what="the notification is on the wall")
+    assert page.ask("document.querySelectorAll('.note img').length") == 0, "remote images are not fetched by default"
+    loaded = page.ask("performance.getEntriesByType('resource').map((entry) => new URL(entry.name).origin)")
+    assert set(loaded) == {stack.env["SIMULATOR_URL"]}
+    complaints = [event for event in page.events if event.get("method") == "Log.entryAdded"]
+    assert complaints == []
+
+
+def test_forgetting_empties_the_wall(stack, page, iphone):
+    notify(stack, iphone, title="Soon", body="gone")
+    eventually(lambda: notes(page, iphone), what="the notification is on the wall")
+    stack.forget_requests()
+    eventually(lambda: page.ask("!document.getElementById('empty').hidden && !document.querySelector('.phone')"),
+               what="the wall is empty")
