@@ -141,9 +141,9 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, logging, metrics,
-                lifecycle, configuration, nioCore,
-            ]),
+                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509, asn1, logging,
+                metrics, lifecycle, configuration, nioCore,
+            ], data: ["README.md"]),
         service(
             "FCMSender",
             [
@@ -210,8 +210,8 @@ let package = Package(
         tests(
             "APNsSender",
             [
-                "APNsSender", "ServiceKit", "PushSending", "Messaging", "HTTP2", "PushProtocol", "TestSupport", jwtKit,
-                logging, configuration, lifecycle,
+                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "Messaging", "HTTP2", "HTTPSFetch",
+                "PushProtocol", "TestSupport", jwtKit, logging, configuration, lifecycle, nioPosix,
             ]),
         tests(
             "FCMSender",

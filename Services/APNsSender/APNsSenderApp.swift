@@ -34,6 +34,9 @@ struct APNsSenderApp {
         context.watch(stage, on: bus)
         let supervisor = LaneSupervisor(lanes: lanes, provider: .apns, pause: stage.pause, resume: stage.resume)
 
-        return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [stage, supervisor])
+        let certificates = CertificateWatch(lanes: gateways.certified, clock: .system, logger: context.logger)
+
+        return ServiceAssembly(
+            [ProviderClients(gateways.clients), certificates] + bus.services + [stage, supervisor])
     }
 }

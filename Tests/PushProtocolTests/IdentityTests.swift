@@ -31,6 +31,16 @@ import Testing
         #expect(DeviceToken(text, for: .apns) == nil)
     }
 
+    @Test func `A24: device management's base64 of 32 bytes becomes hex, and no other base64 does`() {
+        let base64 = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        #expect(
+            DeviceToken(base64, for: .apns)?.secret
+                == "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+        #expect(DeviceToken("AAECAwQFBgcICQoLDA0ODw==", for: .apns) == nil)
+        #expect(DeviceToken(String(repeating: "z", count: 64), for: .apns) == nil)
+        #expect(DeviceToken(String(base64.dropLast()), for: .apns) == nil)
+    }
+
     @Test func `an APNs token is stored in lower case, an FCM token as it came`() {
         #expect(DeviceToken("ABCDEF01", for: .apns)?.secret == "abcdef01")
         #expect(DeviceToken("aB:cD_-", for: .fcm)?.secret == "aB:cD_-")

@@ -93,8 +93,17 @@ import Testing
         #expect(lanes.trouble(of: LaneKey(app: push.app, environment: .production)) == nil)
     }
 
-    @Test func `a storm is not carried over: so many tries a minute, and no more`() async throws {
+    @Test func `so many tries a minute, and no more`() async throws {
         let handler = handler().0
+        // Few among many: what is more than that halts the lane, and is tried nowhere.
+        production.answer { target, _ in
+            target.token.secret.hasPrefix("2")
+                ? .settled(.accepted(id: nil)) : .settled(.rejected(reason: "BadDeviceToken", suspectToken: true))
+        }
+        for _ in 0..<3 {
+            let good = (0..<500).map { Push.Target.sample(token: String($0 + 0x2000_0000, radix: 16)) }
+            _ = try await batches(.sample(targets: good), by: handler)
+        }
         let first = try await batches(.sample(targets: targets(50)), by: handler)
         #expect(first["apns.accepted.elsewhere"]?.outcomes.count == 20)
         #expect(first["apns.rejected"]?.outcomes.count == 30)
@@ -102,6 +111,25 @@ import Testing
         time.advance(by: .seconds(60))
         _ = try await batches(.sample(targets: targets(5)), by: handler)
         #expect(development.sent.count == 25)
+    }
+
+    @Test func `a storm halts the lane, and is not carried over`() async throws {
+        let (handler, lanes) = handler()
+        let push = Push.sample(targets: targets(50))
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
+            body: try push.wireBody(), attempt: 1, firstSeen: .sample)
+        let verdict = try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+        guard case .retry = verdict.disposition else {
+            Issue.record("not retried: \(verdict.disposition)")
+            return
+        }
+        #expect(verdict.outbound.isEmpty)
+        #expect(development.sent.isEmpty)
+        guard case .misconfigured = lanes.trouble(of: LaneKey(app: push.app, environment: .production)) else {
+            Issue.record("the lane goes on")
+            return
+        }
     }
 
     @Test func `a redelivery is answered from memory, with the environment`() async throws {

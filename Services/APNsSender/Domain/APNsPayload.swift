@@ -8,6 +8,8 @@ enum APNsPayload {
     /// A member that the content does not have is absent, never `null`. A silent push has nothing in `aps` but
     /// `content-available`, whatever else the content says.
     static func render(_ content: Content, badge: Int?) throws(LocalRejection) -> JSONValue {
+        // Wherever it stood, somebody on the way would take it for ours.
+        guard content.data?["aps"] == nil else { throw LocalRejection("data-key-aps-reserved") }
         var payload: [String: JSONValue] = [:]
         let aps = content.silent ? ["content-available": 1] : visible(content, badge: badge)
         if !aps.isEmpty { payload["aps"] = .object(aps) }
@@ -41,28 +43,5 @@ enum APNsPayload {
     private static func data(_ content: Content) -> [String: JSONValue]? {
         guard let link = content.deepLink else { return content.data }
         return (content.data ?? [:]).merging(["deep_link": .string(link)]) { $1 }
-    }
-}
-
-extension APNsPushType {
-    /// Holds a finished payload against what this push type demands of `aps`.
-    func check(_ payload: JSONValue) throws(LocalRejection) {
-        let aps = payload["aps"]
-        switch self {
-        case .alert:
-            guard aps?["alert"] != nil || aps?["badge"] != nil || aps?["sound"] != nil else {
-                throw LocalRejection("alert-without-alert-badge-or-sound")
-            }
-        case .background:
-            guard aps?["content-available"] == 1 else { throw LocalRejection("background-without-content-available") }
-            guard aps?["alert"] == nil, aps?["badge"] == nil, aps?["sound"] == nil else {
-                throw LocalRejection("background-with-alert-badge-or-sound")
-            }
-        case .liveActivity:
-            guard aps?["event"]?.string != "start" || aps?["alert"] != nil else {
-                throw LocalRejection("live-activity-start-without-alert")
-            }
-        case .voip, .complication, .fileProvider, .mdm, .location, .pushToTalk, .widgets, .controls: break
-        }
     }
 }

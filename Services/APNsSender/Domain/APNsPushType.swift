@@ -47,11 +47,21 @@ enum APNsPushType: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether APNs takes `priority` with it: a background push that claims to be urgent is an error.
-    func allows(_ priority: APNsPriority) -> Bool { self != .background || priority == .powerAware }
+    /// Whether APNs takes `priority` with it: a background push that claims to be urgent is an error, and a Live Activity
+    /// knows two.
+    func allows(_ priority: APNsPriority) -> Bool {
+        switch self {
+        case .background: priority == .powerAware
+        case .liveActivity: priority != .powerFirst
+        case .alert, .voip, .complication, .fileProvider, .mdm, .location, .pushToTalk, .widgets, .controls: true
+        }
+    }
 
-    /// Calls are worth something now or never.
+    /// Calls are worth something now or never: without a date of their own they are not stored.
     var isMomentary: Bool { self == .voip || self == .pushToTalk }
+
+    /// Whether APNs takes it from a client that proves itself by a certificate.
+    var allowsCertificate: Bool { self != .location }
 
     /// Whether a repeat of it would be seen by a person, so that the notification id is its collapse id.
     var isCollapsedByDefault: Bool { self == .alert || self == .background }

@@ -11,12 +11,11 @@ extension APNsWire {
     static let youngestExpiredToken = Duration.seconds(20 * 60)
 
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
-        if response.status == 200 {
-            let id = response.headers["apns-id"] ?? sent.target.pushID.uuidString
-            return .settle(.accepted(id: ProviderWord.printable(id).lowercased()))
-        }
+        let isBroadcast = sent.target.address == .channel
+        if response.status == 200 { return .settle(.accepted(id: id(in: response, isBroadcast, sent))) }
         let said = response.json?["reason"]?.string
         let floor = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
+        if isBroadcast, let reason = said.flatMap(BroadcastReason.init) { return reason.consequence(floor: floor) }
         if let reason = said.flatMap(APNsReason.init) {
             // An answer of another status than the reason's own is still read by its reason, except that 410 is final.
             if response.status == 410, reason != .unregistered, reason != .expiredToken {
@@ -25,6 +24,13 @@ extension APNsWire {
             return consequence(of: reason, response, sent, floor: floor)
         }
         return unknown(status: response.status, reason: said, response, floor: floor)
+    }
+
+    /// The provider's name for what it took, or ours where it says none. A broadcast has one for the delivery log alone.
+    private func id(in response: ProviderResponse, _ isBroadcast: Bool, _ sent: Sent) -> String {
+        let said = isBroadcast
+            ? response.headers["apns-unique-id"] ?? response.headers["apns-request-id"] : response.headers["apns-id"]
+        return ProviderWord.printable(said ?? sent.target.pushID.uuidString).lowercased()
     }
 
     /// A.9, row by row.

@@ -22,6 +22,7 @@ struct FCMAddress: Hashable, Sendable {
         case .condition:
             guard FCMCondition.isValid(text) else { throw LocalRejection("malformed-condition") }
             self.init(member: "condition", text: text)
+        case .channel: throw LocalRejection("address-not-of-fcm")
         }
     }
 
@@ -64,7 +65,7 @@ extension Push.Address? {
     var isOneDevice: Bool {
         switch self {
         case nil, .fid: true
-        case .topic, .condition: false
+        case .topic, .condition, .channel: false
         }
     }
 }

@@ -9,7 +9,8 @@ extension KnownApps {
     init(_ catalog: AppCatalog) throws(ConfigurationError) {
         self.init()
         for app in catalog.apps {
-            if let apns = app.apns { try add(APNsKey(apns), of: app.id) }
+            // A certificate is known by its authority, not by its app.
+            if let apns = app.apns, case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
             if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
         }
     }
@@ -24,12 +25,12 @@ extension KnownApps {
 }
 
 extension APNsKey {
-    fileprivate init(_ app: APNsAppConfiguration) throws(ConfigurationError) {
-        guard let pem = try? String(contentsOfFile: app.keyFile, encoding: .utf8),
-            let key = try? P256.Signing.PrivateKey(pemRepresentation: pem)
-        else { throw ConfigurationError("\(app.keyFile): is not a P-256 private key in PEM (.p8)") }
+    fileprivate init(_ key: APNsSigningKey, of app: APNsAppConfiguration) throws(ConfigurationError) {
+        guard let pem = try? String(contentsOfFile: key.keyFile, encoding: .utf8),
+            let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: pem)
+        else { throw ConfigurationError("\(key.keyFile): is not a P-256 private key in PEM (.p8)") }
         self.init(
-            keyID: app.keyID, teamID: app.teamID, publicKey: key.publicKey, topics: [app.topic],
+            keyID: key.keyID, teamID: key.teamID, publicKey: privateKey.publicKey, topics: [app.topic],
             environments: app.environments)
     }
 }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// What a provider hands to an app on a device and what addresses a push: an APNs device token (hex) or an FCM
 /// registration token.
 ///
@@ -14,20 +16,36 @@ package struct DeviceToken: Hashable, Sendable {
 
     /// A well-formed token of `provider`, normalised as it is stored, or `nil`.
     ///
-    /// APNs tokens are hex of no fixed length, stored in lower case; FCM tokens are opaque and case-sensitive: visible
+    /// APNs tokens are hex of no fixed length, stored in lower case; device management hands its 32 bytes out in base64,
+    /// which becomes hex here, at the border. FCM tokens are opaque and case-sensitive: visible
     /// ASCII, never trimmed or re-encoded (`push-protocols` C.1).
     package init?(_ text: String, for provider: Provider) {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
         switch provider {
         case .apns:
-            guard bytes.count.isMultiple(of: 2), bytes.count <= 512, text.allSatisfy({ $0.isASCII && $0.isHexDigit })
-            else { return nil }
-            secret = text.lowercased()
+            if bytes.count.isMultiple(of: 2), bytes.count <= 512, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
+                secret = text.lowercased()
+            } else if let hex = DeviceToken.hex(ofBase64: text) {
+                secret = hex
+            } else {
+                return nil
+            }
         case .fcm:
             guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
             secret = text
         }
+    }
+}
+
+extension DeviceToken {
+    /// The hex form of 32 bytes in base64, which always end in one `=`; `nil` for anything else.
+    private static func hex(ofBase64 text: String) -> String? {
+        guard text.utf8.count == 44, text.hasSuffix("="), let data = Data(base64Encoded: text), data.count == 32 else {
+            return nil
+        }
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }
 

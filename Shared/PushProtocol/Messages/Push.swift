@@ -34,7 +34,7 @@ package struct Push: WireMessage, Hashable {
         self.targets = targets
     }
 
-    /// What an FCM target's `token` is when it is not a registration token (`push-protocols` B.2).
+    /// What a target's `token` is when it is not one device's token (`push-protocols` A.11, B.2).
     package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
         /// A Firebase installation ID: one device, as a registration token is.
         case fid
@@ -42,6 +42,8 @@ package struct Push: WireMessage, Hashable {
         case topic
         /// Every device whose topics fulfil this condition.
         case condition
+        /// Every device that follows this APNs broadcast channel; the token is the channel's id.
+        case channel
     }
 
     /// One registration of one user; or, with an ``Address`` of many devices, whoever is subscribed.

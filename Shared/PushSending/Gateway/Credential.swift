@@ -1,13 +1,13 @@
 /// What proves to a provider who sends: the whole value of the header `authorization`. It prints redacted.
 package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// `bearer …`. Never log it.
-    package let authorization: String
+    /// `bearer …`. Never log it. Absent where the connection itself is the proof, by a client certificate.
+    package let authorization: String?
     /// Counts the credentials of one source, so that many who were refused with the same one replace it once.
     package let generation: Int
     /// The uptime at which it was minted.
     package let mintedAt: Duration
 
-    package init(authorization: String, generation: Int, mintedAt: Duration) {
+    package init(authorization: String?, generation: Int, mintedAt: Duration) {
         self.authorization = authorization
         self.generation = generation
         self.mintedAt = mintedAt

@@ -31,6 +31,7 @@ final class LaneGate: Sendable {
     private let clock: SenderClock
     private let changed: @Sendable (LaneBreaker.Change) -> Void
     private let state = Mutex(State())
+    private let suspicion = Mutex(SuspicionMonitor())
 
     /// `changed` is called outside any lock, on the task that reported.
     init(clock: SenderClock, changed: @escaping @Sendable (LaneBreaker.Change) -> Void) {
@@ -50,6 +51,23 @@ final class LaneGate: Sendable {
             case .wait: await probeReported()
             }
         }
+    }
+
+    /// Looks at the answers of a round together, before anything is made of them.
+    ///
+    /// When they are part of a storm of refused tokens, the lane is at fault and not the tokens: those that were doubted
+    /// are left for later, and the round reports the lane as misconfigured.
+    func judge(_ round: inout PushRound, isProbe: Bool) {
+        let answers = round.answers.count { $0.isAboutTarget }
+        let doubted = round.answers.indices.filter { round.answers[$0].doubtsToken }
+        let storm = suspicion.withLock { suspicion in
+            suspicion.note(
+                answers: answers, suspects: doubted.map { round.copies[$0].target.device }, isProbe: isProbe,
+                now: clock.uptime())
+        }
+        guard let storm else { return }
+        round.storm = storm
+        for index in doubted { round.answers[index] = .backOff(floor: SuspicionMonitor.window, reason: storm) }
     }
 
     func report(_ report: LaneBreaker.Report) {
@@ -74,6 +92,22 @@ final class LaneGate: Sendable {
                 return false
             }
             if isOver { continuation.resume() }
+        }
+    }
+}
+
+extension GatewayAnswer {
+    /// Whether the provider refused this target for a reason that may lie in its token.
+    fileprivate var doubtsToken: Bool {
+        if case .settled(.rejected(_, suspectToken: true)) = self { true } else { false }
+    }
+
+    /// Whether the provider spoke about this target.
+    fileprivate var isAboutTarget: Bool {
+        switch self {
+        case .settled(.unknown): false
+        case .settled, .throttled: true
+        case .backOff, .halted, .refusedHere, .deferred, .unreachable, .withdrawn: false
         }
     }
 }

@@ -7,9 +7,12 @@ struct PushRound: Sendable {
     var answers: [GatewayAnswer]
     /// Where the provider took them, of those copies that it took in another environment than the push is for.
     var elsewhere: [Int: ProviderEnvironment] = [:]
+    /// What speaks against the lane in the answers taken together; see ``LaneGate/judge(_:isProbe:)``.
+    var storm: String?
 
     /// What the answers say about the lane: one that says more about it outweighs the others.
     var report: LaneBreaker.Report {
+        if let storm { return .misconfigured(reason: storm) }
         var report = LaneBreaker.Report.nothing
         for answer in answers {
             let other = answer.report

@@ -103,6 +103,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
                 return Copy(of: place.job, to: push.targets[place.target], delivery: push.delivery ?? .atLeastOnce)
             }
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
+            lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].push }
             let left = take(round, todo.prefix(count), of: jobs, into: &settlements)

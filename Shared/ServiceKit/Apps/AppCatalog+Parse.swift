@@ -35,8 +35,9 @@ extension YAMLReader {
     }
 
     private mutating func apns(_ entry: Entry) -> APNsAppConfiguration? {
+        if has(entry, "certificates") { return apnsWithCertificates(entry) }
         let members = members(
-            of: entry, known: ["topic", "key-id", "team-id", "key-file", "environments"],
+            of: entry, known: ["topic", "key-id", "team-id", "key-file", "environments", "certificates"],
             required: ["topic", "key-id", "team-id", "key-file"])
         let topic = text(members["topic"])
         let keyID = appleID(members["key-id"])
@@ -45,8 +46,33 @@ extension YAMLReader {
         let environments = members["environments"].map { self.environments($0) }
         guard let topic, let keyID, let teamID, let keyFile else { return nil }
         return APNsAppConfiguration(
-            topic: topic, keyID: keyID, teamID: teamID, keyFile: keyFile,
+            topic: topic, key: APNsSigningKey(keyID: keyID, teamID: teamID, keyFile: keyFile),
             environments: environments ?? Set(ProviderEnvironment.allCases))
+    }
+
+    private mutating func apnsWithCertificates(_ entry: Entry) -> APNsAppConfiguration? {
+        let members = members(of: entry, known: ["topic", "certificates"], required: ["topic"])
+        guard let certificates = members["certificates"] else { return nil }
+        let environments = self.members(
+            of: certificates, known: ProviderEnvironment.allCases.map(\.rawValue), required: [])
+        if environments.isEmpty { report(certificates, "names no environment: production, development or both") }
+        var byEnvironment: [ProviderEnvironment: APNsCertificate] = [:]
+        for (name, entry) in environments {
+            guard let environment = ProviderEnvironment(rawValue: name), let certificate = certificate(entry) else {
+                continue
+            }
+            byEnvironment[environment] = certificate
+        }
+        return text(members["topic"]).map { APNsAppConfiguration(topic: $0, certificates: byEnvironment) }
+    }
+
+    private mutating func certificate(_ entry: Entry) -> APNsCertificate? {
+        let members = members(of: entry, known: ["certificate-file", "key-file"], required: ["certificate-file"])
+        guard let certificateFile = file(members["certificate-file"]) else { return nil }
+        guard let key = members["key-file"] else {
+            return APNsCertificate(certificateFile: certificateFile, keyFile: certificateFile)
+        }
+        return file(key).map { APNsCertificate(certificateFile: certificateFile, keyFile: $0) }
     }
 
     private mutating func fcm(_ entry: Entry) -> FCMAppConfiguration? {

@@ -11,6 +11,8 @@ import FoundationEssentials
 ///           team-id: FGHIJ67890
 ///           key-file: family-portal.p8                  # relative to this file
 ///           environments: [production, development]     # both when absent
+///           # or, in place of the key, a push certificate for each environment:
+///           # certificates: { production: { certificate-file: family.pem, key-file: family.key } }
 ///         fcm:
 ///           service-account-file: family-portal.json
 ///         bearer:

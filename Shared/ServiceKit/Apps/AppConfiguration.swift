@@ -19,28 +19,71 @@ package struct AppConfiguration: Hashable, Sendable {
     }
 }
 
-/// An app's credentials with APNs: token-based, one key for both environments.
+/// An app's credentials with APNs: one signing key for both environments, or a certificate for each.
 package struct APNsAppConfiguration: Hashable, Sendable {
     /// The app's bundle topic.
     package let topic: String
+    package let credential: APNsCredential
+    /// The environments the credential is used for.
+    package let environments: Set<ProviderEnvironment>
+
+    package init(
+        topic: String, key: APNsSigningKey,
+        environments: Set<ProviderEnvironment> = Set(ProviderEnvironment.allCases)
+    ) {
+        self.topic = topic
+        credential = .key(key)
+        self.environments = environments
+    }
+
+    package init(
+        topic: String, keyID: String, teamID: String, keyFile: String,
+        environments: Set<ProviderEnvironment> = Set(ProviderEnvironment.allCases)
+    ) {
+        self.init(
+            topic: topic, key: APNsSigningKey(keyID: keyID, teamID: teamID, keyFile: keyFile),
+            environments: environments)
+    }
+
+    package init(topic: String, certificates: [ProviderEnvironment: APNsCertificate]) {
+        self.topic = topic
+        credential = .certificates(certificates)
+        environments = Set(certificates.keys)
+    }
+}
+
+/// How an app's sender proves to APNs who it is.
+package enum APNsCredential: Hashable, Sendable {
+    /// Signs the provider tokens that go with every request.
+    case key(APNsSigningKey)
+    /// Shown in the TLS handshake.
+    case certificates([ProviderEnvironment: APNsCertificate])
+}
+
+/// A push certificate and its private key, PEM files; one file may hold both.
+package struct APNsCertificate: Hashable, Sendable {
+    package let certificateFile: String
+    package let keyFile: String
+
+    package init(certificateFile: String, keyFile: String) {
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
+    }
+}
+
+/// A signing key of a developer team.
+package struct APNsSigningKey: Hashable, Sendable {
     /// The 10-character id of the signing key.
     package let keyID: String
     /// The 10-character id of the developer team.
     package let teamID: String
     /// The path of the ES256 signing key (PKCS#8 PEM, `.p8`).
     package let keyFile: String
-    /// The environments the key is used for.
-    package let environments: Set<ProviderEnvironment>
 
-    package init(
-        topic: String, keyID: String, teamID: String, keyFile: String,
-        environments: Set<ProviderEnvironment> = Set(ProviderEnvironment.allCases)
-    ) {
-        self.topic = topic
+    package init(keyID: String, teamID: String, keyFile: String) {
         self.keyID = keyID
         self.teamID = teamID
         self.keyFile = keyFile
-        self.environments = environments
     }
 }
 

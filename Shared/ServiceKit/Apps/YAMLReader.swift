@@ -63,6 +63,12 @@ struct YAMLReader {
         return Dictionary(entries) { first, _ in first }
     }
 
+    /// Whether a mapping has the key `name`.
+    func has(_ entry: Entry, _ name: String) -> Bool {
+        guard case .mapping(let mapping) = entry.node else { return false }
+        return mapping.contains { $0.key.scalar?.string == name }
+    }
+
     /// The elements of a sequence.
     mutating func elements(of entry: Entry) -> [Entry] {
         guard case .sequence(let sequence) = entry.node else {

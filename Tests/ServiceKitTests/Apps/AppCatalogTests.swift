@@ -23,6 +23,53 @@ import Testing
         }
     }
 
+    @Test func `an app may have push certificates in place of a key, one for each environment it sends to`() throws {
+        try folder.write("both.pem", "certificate and key")
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              old:
+                apns:
+                  topic: com.example.old
+                  certificates:
+                    production: { certificate-file: portal.pem, key-file: portal.p8 }
+                    development: { certificate-file: both.pem }
+            """)
+        let app = try #require(try AppCatalog.load(path: path).apps.first?.apns)
+        #expect(
+            app.credential
+                == .certificates([
+                    .production: APNsCertificate(
+                        certificateFile: "\(folder.path)/portal.pem", keyFile: "\(folder.path)/portal.p8"),
+                    .development: APNsCertificate(
+                        certificateFile: "\(folder.path)/both.pem", keyFile: "\(folder.path)/both.pem"),
+                ]))
+        #expect(app.environments == [.production, .development])
+    }
+
+    @Test func `a key and certificates are too much for one app, and no certificate is too little`() throws {
+        #expect(
+            try problems(
+                """
+                apps:
+                  a:
+                    apns:
+                      topic: com.example.a
+                      key-id: ABCDE12345
+                      certificates: { moon: { certificate-file: portal.pem } }
+                  b:
+                    apns: { topic: com.example.b, certificates: {} }
+                  c:
+                    apns: { topic: com.example.c, certificates: { production: { key-file: portal.p8 } } }
+                """) == [
+                    "apps.yaml:5: apps.a.apns.key-id: unknown key; known here: topic, certificates",
+                    "apps.yaml:6: apps.a.apns.certificates.moon: unknown key; known here: production, development",
+                    "apps.yaml:8: apps.b.apns.certificates: names no environment: production, development or both",
+                    "apps.yaml:10: apps.c.apns.certificates.production: “certificate-file” is missing",
+                ])
+    }
+
     @Test func `reads an app with everything`() throws {
         let path = try folder.write(
             "apps.yaml",

@@ -1,0 +1,47 @@
+import FoundationEssentials
+import HTTP2
+import PushSending
+import ServiceKit
+import SwiftASN1
+import X509
+
+/// What a push certificate says about itself (`push-protocols` A.8).
+struct PushCertificate: Hashable, Sendable {
+    let expiresAt: Date
+    /// The topics that Apple wrote into it; `nil` where it does not say.
+    let topics: Set<String>?
+
+    /// Reads the first certificate in `pem`, the one that is shown; `file` is what an error names.
+    init(pem: [UInt8], file: String) throws(CredentialError) {
+        do throws(HTTP2Error) {
+            expiresAt = try CertificateFile.expiry(of: pem)
+        } catch {
+            throw .refused(reason: "\(file): \(error)")
+        }
+        topics = Self.topics(in: pem)
+    }
+
+    /// Apple's extension with the topics a certificate is good for: texts, each followed by a list of its kinds.
+    private static let topicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 6]
+    /// The older one.
+    private static let olderTopicsExtension: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 4]
+
+    private static func topics(in pem: [UInt8]) -> Set<String>? {
+        // What cannot be read says nothing about topics; whether it can be used is TLS's to say.
+        guard let documents = try? PEMDocument.parseMultiple(pemString: String(decoding: pem, as: UTF8.self)),
+            let first = documents.first(where: { $0.discriminator == "CERTIFICATE" }),
+            let certificate = try? Certificate(derEncoded: first.derBytes)
+        else { return nil }
+        for identifier in [topicsExtension, olderTopicsExtension] {
+            guard let found = certificate.extensions.first(where: { $0.oid == identifier }) else { continue }
+            let texts = topLevelTexts(found.value)
+            if !texts.isEmpty { return texts }
+        }
+        return nil
+    }
+
+    private static func topLevelTexts(_ der: ArraySlice<UInt8>) -> Set<String> {
+        guard let root = try? DER.parse(der), case .constructed(let members) = root.content else { return [] }
+        return Set(members.compactMap { try? String(ASN1UTF8String(derEncoded: $0)) })
+    }
+}

@@ -1,0 +1,88 @@
+import PushProtocol
+import PushSending
+
+/// A push to a broadcast channel: one request that reaches every device which follows the channel
+/// (`push-protocols` A.11). It updates or ends Live Activities, and cannot start one.
+struct APNsBroadcast: Hashable, Sendable {
+    /// The most bytes a body may have.
+    static let maximumPayload = 5120
+
+    private let path: String
+    private let headers: [ProviderHeader]
+    private let body: [UInt8]
+
+    init(_ push: Push, bundle: String) throws(LocalRejection) {
+        var content = push.content
+        var given = content.apns ?? APNsOverride()
+        // The one type there is; a content that claims another is refused below.
+        given.headers = (given.headers ?? [:]).merging(["apns-push-type": "liveactivity"]) { own, _ in own }
+        content.apns = given
+        let common = try APNsHeaders(for: content, bundle: bundle, expiresAt: push.expiresAt)
+        guard common.pushType == .liveActivity else { throw LocalRejection("broadcast-not-liveactivity") }
+
+        let payload = try APNsPayload.render(content, badge: nil)
+        try common.pushType.check(payload)
+        guard payload["aps"]?["event"]?.string != LiveActivityEvent.start.rawValue else {
+            throw LocalRejection("broadcast-cannot-start-a-live-activity")
+        }
+        body = JSONText.bytes(of: payload)
+        guard body.count <= Self.maximumPayload else { throw LocalRejection("payload-too-large") }
+
+        path = "/4/broadcasts/apps/\(bundle)"
+        headers = [
+            ProviderHeader("apns-push-type", common.pushType.rawValue),
+            ProviderHeader("apns-priority", (common.priority ?? .now).rawValue),
+            // Required; only a channel that stores takes another than 0.
+            ProviderHeader("apns-expiration", String(common.expiration ?? 0), neverIndexed: true),
+        ]
+    }
+
+    /// Adds the request to one channel, as a letter of its own.
+    func add(_ channel: String, to batch: inout RequestBatch) throws(LocalRejection) {
+        guard Self.isChannelID(channel) else { throw LocalRejection("malformed-channel-id") }
+        batch.begin(shared: headers, own: ["apns-channel-id"])
+        batch.write(path)
+        batch.endValue()
+        batch.write(channel)
+        batch.endValue()
+        batch.endRequest(body: body)
+    }
+
+    /// Base64, as APNs gives them out.
+    static func isChannelID(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+/// The reasons that only broadcasts have (`push-protocols` A.11); they share the others.
+enum BroadcastReason: String, CaseIterable, Sendable {
+    case featureNotEnabled = "FeatureNotEnabled"
+    case topicMismatch = "TopicMismatch"
+    case channelNotRegistered = "ChannelNotRegistered"
+    case missingChannelID = "MissingChannelId"
+    case badChannelID = "BadChannelId"
+    case badRequestParameters = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
+    case missingPushType = "MissingPushType"
+    case cannotCreateChannelConfiguration = "CannotCreateChannelConfig"
+    /// With a space, other than for device pushes.
+    case serviceUnavailable = "Service Unavailable"
+
+    func consequence(floor: Duration?) -> Consequence {
+        switch self {
+        case .featureNotEnabled, .topicMismatch: .halt(reason: rawValue)
+        case .channelNotRegistered, .missingChannelID, .badChannelID, .badRequestParameters, .badRequestPayload,
+            .missingPushType, .cannotCreateChannelConfiguration:
+            .settle(.rejected(reason: rawValue, suspectToken: false))
+        case .serviceUnavailable: .backOff(floor: floor ?? APNsWire.floorAfterServerError, reason: "ServiceUnavailable")
+        }
+    }
+}

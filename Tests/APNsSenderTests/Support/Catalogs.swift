@@ -1,0 +1,37 @@
+import JWTKit
+import PushProtocol
+import ServiceKit
+import TestSupport
+
+/// Apps with credentials of the test's own.
+struct Catalogs {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        for name in ["key.p8", "other.p8"] { try folder.write(name, ES256PrivateKey().pemRepresentation) }
+    }
+
+    /// The vectors' app with a signing key.
+    func key(_ more: String = "") throws -> AppCatalog {
+        try load(
+            "demo: { apns: { topic: com.example.app, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } }",
+            more)
+    }
+
+    /// The vectors' app with a certificate for production.
+    func certificate(_ certificateFile: String, key: String) throws -> AppCatalog {
+        try load(
+            """
+            demo:
+                apns:
+                  topic: com.example.app
+                  certificates: { production: { certificate-file: \(certificateFile), key-file: \(key) } }
+            """)
+    }
+
+    func load(_ apps: String...) throws -> AppCatalog {
+        let text = "apps:\n" + apps.filter { !$0.isEmpty }.map { "  \($0)\n" }.joined()
+        return try AppCatalog.load(path: try folder.write("apps.yaml", text))
+    }
+}

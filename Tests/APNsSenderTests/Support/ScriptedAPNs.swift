@@ -1,0 +1,91 @@
+import HTTP2
+import Logging
+import NIOPosix
+import ServiceKit
+import Synchronization
+import TestSupport
+
+/// A server of the test's own where it must own the frames: it remembers requests, and events of its connections.
+final class ScriptedAPNs: Sendable {
+    private final class Log: Sendable {
+        let requests = Mutex<[HTTP2ServerRequest]>([])
+        let events = Mutex<[HTTP2ServerEvent]>([])
+    }
+
+    let server: HTTP2Server
+    private let log: Log
+
+    private init(_ server: HTTP2Server, _ log: Log) {
+        self.server = server
+        self.log = log
+    }
+
+    var url: String { "https://localhost:\(server.port)" }
+    var requests: [HTTP2ServerRequest] { log.requests.withLock { $0 } }
+    var opened: Int {
+        log.events.withLock { $0.count { if case .connectionOpened = $0 { true } else { false } } }
+    }
+    var closed: [HTTP2ServerConnection] {
+        log.events.withLock { events in
+            events.compactMap { if case .connectionClosed(let connection) = $0 { connection } else { nil } }
+        }
+    }
+
+    /// Answers every request by `answer`, which is told how many came before it.
+    static func start(
+        settings: HTTP2ServerSettings = .init(), clientCertificates: HTTP2ServerTLS.ClientCertificates = .ignored,
+        _ answer: @escaping @Sendable (HTTP2ServerRequest, Int) async -> [HTTP2ServerStep]
+    ) async throws -> ScriptedAPNs {
+        let certificates = try TestCertificates.shared()
+        let log = Log()
+        let server = try await HTTP2Server.start(
+            tls: HTTP2ServerTLS(
+                certificateFile: certificates.serverCertificateFile, keyFile: certificates.serverKeyFile,
+                clientCertificates: clientCertificates),
+            settings: settings, logger: Logger(label: "test.apns") { _ in SwiftLogNoOpLogHandler() },
+            events: { event in log.events.withLock { $0.append(event) } }
+        ) { request in
+            let before = log.requests.withLock { requests in
+                requests.append(request)
+                return requests.count - 1
+            }
+            return await answer(request, before)
+        }
+        return ScriptedAPNs(server, log)
+    }
+
+    /// A sender in front of it for the apps of `catalog`.
+    func sender(_ catalog: AppCatalog, connections: Int = 4) async throws -> SenderUnderTest {
+        try await SenderUnderTest(
+            catalog, url: url, authorityFile: try TestCertificates.shared().authorityFile, connections: connections)
+    }
+}
+
+/// Holds up whoever waits until it is opened.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

@@ -1,0 +1,84 @@
+import HTTP2
+import Logging
+import Messaging
+import NIOPosix
+import PushProtocol
+import PushSending
+import ServiceKit
+import TestSupport
+@testable import APNsSender
+
+/// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
+/// moves when a test says so.
+struct SenderUnderTest: Sendable {
+    let time: VirtualTime
+    let gateways: APNsGateways
+    private let lanes: PushLanes<ProviderGateway<APNsWire>>
+    private let handler: PushStageHandler<ProviderGateway<APNsWire>>
+
+    /// In front of `url`, for both environments.
+    init(
+        _ catalog: AppCatalog, url: String, sandbox: String? = nil, authorityFile: String, connections: Int = 4,
+        time: VirtualTime = .init()
+    ) async throws {
+        self.time = time
+        let logger = Logger(label: "test.sender") { _ in SwiftLogNoOpLogHandler() }
+        let settings = try Settings.load(
+            keys: APNsSettings.keys,
+            environment: [
+                "APNS_URL": url, "APNS_SANDBOX_URL": sandbox ?? url, "PROVIDER_CA_FILE": authorityFile,
+                "APNS_CONNECTIONS": String(connections),
+            ])
+        gateways = try await APNsGateways(
+            apps: catalog, settings: try APNsSettings(settings),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
+        lanes = PushLanes(gateways.byLane, provider: .apns, clock: time.clock, logger: logger)
+        for (lane, reason) in gateways.unusable { lanes.shut(lane, misconfigured: reason) }
+        handler = PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
+    }
+
+    /// What became of one push.
+    struct Result: Sendable {
+        /// In the order of the targets.
+        let outcomes: [Outcome]
+        let disposition: Disposition
+        let remainder: [Push.Target]?
+
+        var answers: [Outcome.Answer] { outcomes.map(\.answer) }
+
+        /// How long the push waits before it comes again, its attempt counted.
+        var retry: Duration? { if case .retry(let wait, _) = disposition { wait } else { nil } }
+        /// How long it is held by a shut lane, no attempt counted.
+        var held: Duration? { if case .postpone(let wait, _) = disposition { wait } else { nil } }
+    }
+
+    /// Takes `push` as the bus would bring it for the `attempt`-th time.
+    func send(_ push: Push, attempt: Int = 1) async throws -> Result {
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, push.lane, push.app), exchange: ExchangeName.pushes.name,
+            routingKey: RoutingKey.push(.apns, push.lane, push.app), body: try push.wireBody(), attempt: attempt,
+            firstSeen: time.now)
+        let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
+        guard let verdict = try await handler.handle([delivery]).first else { throw NoVerdict() }
+        let outcomes = try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }
+        let places = Dictionary(push.targets.enumerated().map { ($1.device, $0) }) { first, _ in first }
+        func place(_ outcome: Outcome) -> Int { outcome.device.flatMap { places[$0] } ?? 0 }
+        return Result(
+            outcomes: outcomes.sorted { place($0) < place($1) }, disposition: verdict.disposition,
+            remainder: try verdict.remainder.map { try Push.decode(wireBody: $0).targets })
+    }
+
+    /// What holds the app's lane up.
+    func trouble(
+        _ app: String = "demo", _ environment: ProviderEnvironment = .production
+    ) -> LaneBreaker.Trouble? {
+        AppID(rawValue: app).flatMap { lanes.trouble(of: LaneKey(app: $0, environment: environment)) }
+    }
+
+    func stop() async {
+        for client in gateways.clients { await client.shutdown() }
+        for connection in gateways.certified.values { await connection.shutdown() }
+    }
+
+    private struct NoVerdict: Error {}
+}

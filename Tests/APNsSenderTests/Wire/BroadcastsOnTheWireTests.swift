@@ -1,0 +1,101 @@
+import FoundationEssentials
+import HTTP2
+import Messaging
+import PushProtocol
+import PushSending
+import ServiceKit
+import TestSupport
+import Testing
+@testable import APNsSender
+
+/// A push whose target is a broadcast channel.
+@Suite(.timeLimit(.minutes(2))) struct BroadcastsOnTheWireTests {
+    private let channel = Push.Target(
+        device: UUID(), token: DeviceToken(secret: "dHN0"), address: .channel, notification: UUID(),
+        registeredAt: .sample)
+    private let update: JSONValue = ["aps": ["timestamp": 1_767_225_600, "event": "update", "content-state": ["s": 3]]]
+
+    private func send(
+        _ content: Content, target: Push.Target? = nil, answer: HTTP2ServerStep = .respond(status: 200)
+    ) async throws -> (SenderUnderTest.Result, [HTTP2ServerRequest], LaneBreaker.Trouble?) {
+        let apns = try await ScriptedAPNs.start { _, _ in [answer] }
+        let catalogs = try Catalogs()
+        let sender = try await apns.sender(try catalogs.key())
+        let result = try await sender.send(.sample(content, targets: [target ?? channel]))
+        let trouble = sender.trouble()
+        await sender.stop()
+        await apns.server.shutdown()
+        return (result, apns.requests, trouble)
+    }
+
+    @Test func `A30: a broadcast goes to the channel, with no topic and nothing of a device's`() async throws {
+        let (result, requests, _) = try await send(
+            Content(apns: APNsOverride(payload: update)),
+            answer: .respond(status: 200, headers: [HTTP2Header(name: "apns-unique-id", value: "U-1")]))
+        #expect(result.answers == [.accepted(id: "u-1")])
+        let request = try #require(requests.first)
+        #expect(request.method == "POST" && request.path == "/4/broadcasts/apps/com.example.app")
+        let fields = Dictionary(
+            request.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }) { first, _ in first }
+        #expect(
+            fields == [
+                "apns-channel-id": "dHN0", "apns-push-type": "liveactivity", "apns-priority": "10",
+                "apns-expiration": "0",
+            ])
+        #expect(request.headers["authorization"]?.hasPrefix("bearer ") == true)
+        #expect(try WireCoding.decode(JSONValue.self, from: request.body) == update)
+    }
+
+    @Test func `what a broadcast cannot say never reaches the wire`() async throws {
+        let start: JSONValue = [
+            "aps": [
+                "timestamp": 1, "event": "start", "alert": "x", "attributes-type": "G", "attributes": [:],
+                "content-state": [:],
+            ]
+        ]
+        let large: JSONValue = [
+            "aps": ["timestamp": 1, "event": "update", "content-state": ["s": .string(String(repeating: "a", count: 5120))]]
+        ]
+        for (content, reason) in [
+            (Content(body: "x"), "live-activity-without-timestamp"),
+            (Content(apns: APNsOverride(payload: start)), "broadcast-cannot-start-a-live-activity"),
+            (Content(apns: APNsOverride(payload: large)), "payload-too-large"),
+            (Content(body: "x", apns: .init(headers: ["apns-push-type": "alert"])), "broadcast-not-liveactivity"),
+        ] {
+            let (result, requests, _) = try await send(content)
+            #expect(result.answers == [.rejected(reason: reason, suspectToken: false)])
+            #expect(requests.isEmpty)
+        }
+        var strange = channel
+        strange.token = DeviceToken(secret: "a\r\nb")
+        let (result, requests, _) = try await send(Content(apns: APNsOverride(payload: update)), target: strange)
+        #expect(result.answers == [.rejected(reason: "malformed-channel-id", suspectToken: false)])
+        #expect(requests.isEmpty)
+    }
+
+    @Test(arguments: Push.Address.allCases.filter { $0 != .channel })
+    func `an address of another provider is none here`(address: Push.Address) async throws {
+        var foreign = channel
+        foreign.address = address
+        let (result, requests, _) = try await send(Content(body: "x"), target: foreign)
+        #expect(result.answers == [.rejected(reason: "address-not-of-apns", suspectToken: false)])
+        #expect(requests.isEmpty)
+    }
+
+    @Test(arguments: BroadcastReason.allCases) func `every reason of a broadcast has its consequence`(
+        reason: BroadcastReason
+    ) async throws {
+        let status = reason == .serviceUnavailable ? 503 : 400
+        let (result, requests, trouble) = try await send(
+            Content(apns: APNsOverride(payload: update)),
+            answer: .respond(status: status, body: Array(#"{"reason":"\#(reason.rawValue)"}"#.utf8)))
+        #expect(requests.count == 1)
+        switch reason {
+        case .featureNotEnabled, .topicMismatch: #expect(trouble == .misconfigured(reason: reason.rawValue))
+        case .serviceUnavailable: #expect(result.retry == .seconds(900))
+        case .channelNotRegistered, .missingChannelID, .badChannelID, .badRequestParameters, .badRequestPayload,
+            .missingPushType, .cannotCreateChannelConfiguration:
+            #expect(result.answers == [.rejected(reason: reason.rawValue, suspectToken: false)])
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import FoundationEssentials
+import HTTP2
+import Messaging
+import PushProtocol
+import ServiceKit
+import Synchronization
+import TestSupport
+import Testing
+@testable import APNsSender
+
+/// The vectors of E.2 that are about frames, and what holds between a sender's connections.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionsOnTheWireTests {
+    private let catalogs: Catalogs
+
+    init() throws { catalogs = try Catalogs() }
+
+    private func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
+    }
+
+    @Test func `B01: the provider's id is ours, in whatever case`() async throws {
+        let apns = try await ScriptedAPNs.start { request, _ in
+            let id = request.headers["apns-id"]?.uppercased() ?? ""
+            return [.respond(status: 200, headers: [HTTP2Header(name: "apns-id", value: id)])]
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        let push = Push.sample()
+        #expect(
+            try await sender.send(push).answers
+                == [.accepted(id: push.targets[0].pushID.uuidString.lowercased())])
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test func `B23: above a GOAWAY's last stream everything goes again elsewhere, and costs no attempt`() async throws {
+        let apns = try await ScriptedAPNs.start { request, before in
+            guard request.connection == 1 else { return [.respond(status: 200)] }
+            switch before {
+            case 0..<4: return [.wait(.milliseconds(100)), .respond(status: 200)]
+            // With the fifth all are open: 1 and the next two are admitted, the others never answered.
+            case 4:
+                return [.goAway(HTTP2ServerGoAway(lastStream: .exactly(5), debugText: "")), .wait(.seconds(600))]
+            default: return []
+            }
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        // The first proves the token, alone.
+        #expect(try await sender.send(.sample(targets: targets(1))).answers.map(\.disposition) == [.accepted])
+        let push = Push.sample(targets: targets(5).suffix(4))
+        let result = try await sender.send(push)
+        #expect(result.disposition == .done)
+        #expect(result.answers.map(\.disposition) == Array(repeating: .accepted, count: 4))
+        let second = apns.requests.filter { $0.connection == 2 }
+        #expect(second.count == 2)
+        #expect(Set(apns.requests.compactMap { $0.headers["apns-id"] }).count == 5)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test(arguments: [#"{"reason":"IdleTimeout"}"#, "idle, in plain text", ""])
+    func `B24: an idle connection that is told to go is replaced at the next push, not before`(
+        debugText: String
+    ) async throws {
+        let apns = try await ScriptedAPNs.start { _, _ in [.respond(status: 200)] }
+        let sender = try await apns.sender(try catalogs.key())
+        _ = try await sender.send(.sample())
+        apns.server.goAwayAll(HTTP2ServerGoAway(lastStream: .received, debugText: debugText))
+        try await eventually("the close", within: .seconds(30)) { apns.closed.count == 1 }
+        #expect(apns.opened == 1)
+        #expect(sender.trouble() == nil)
+        #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
+        #expect(apns.opened == 2)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test func `B27: when the limit falls to one, nothing new starts before all in flight are done`() async throws {
+        let gate = Gate()
+        let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 10)) {
+            _, before in
+            // The first proves the token; the next ten stay in flight.
+            if (1...10).contains(before) { await gate.wait() }
+            return [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key(), connections: 1)
+        _ = try await sender.send(.sample(targets: targets(1)))
+        async let result = sender.send(.sample(targets: targets(51).suffix(50)))
+        try await eventually("ten in flight", within: .seconds(30)) { apns.requests.count == 11 }
+        apns.server.setMaximumConcurrentStreams(1)
+        try await eventually("the client knows", within: .seconds(30)) {
+            sender.gateways.clients.contains { $0.statistics.streamLimit == 1 }
+        }
+        #expect(apns.requests.count == 11)
+        gate.open()
+        let finished = try await result
+        #expect(finished.disposition == .done)
+        #expect(finished.answers.map(\.disposition) == Array(repeating: .accepted, count: 50))
+        #expect(apns.requests.count == 51)
+        #expect(apns.opened == 1)
+        await sender.stop()
+        await apns.server.shutdown()
+        #expect(apns.closed.first?.peakStreams == 10)
+    }
+
+    @Test func `B28: with a provider token one request goes first, whatever the server allows`() async throws {
+        let gate = Gate()
+        let apns = try await ScriptedAPNs.start { _, before in
+            if before == 0 { await gate.wait() }
+            return [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        async let result = sender.send(.sample(targets: targets(20)))
+        try await eventually("the others wait", within: .seconds(30)) {
+            sender.gateways.clients.contains { $0.statistics.waiting == 19 && $0.statistics.openStreams == 1 }
+        }
+        #expect(apns.requests.count == 1)
+        gate.open()
+        #expect(try await result.answers.map(\.disposition) == Array(repeating: .accepted, count: 20))
+        #expect(apns.opened == 1)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test func `a graceful end in two steps loses nothing and sends nothing twice`() async throws {
+        let apns = try await ScriptedAPNs.start { request, before in
+            guard before == 1 else { return [.respond(status: 200)] }
+            return HTTP2ServerStep.gracefulGoAway(debugText: #"{"reason":"Shutdown"}"#, pause: .milliseconds(50))
+                + [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        _ = try await sender.send(.sample(targets: targets(1)))
+        let result = try await sender.send(.sample(targets: targets(40)))
+        #expect(result.answers.map(\.disposition) == Array(repeating: .accepted, count: 40))
+        #expect(apns.requests.count == 41)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test func `two teams share no connection, two apps of one team and key do`() async throws {
+        let apns = try await ScriptedAPNs.start { _, _ in [.respond(status: 200)] }
+        let sender = try await apns.sender(
+            try catalogs.load(
+                "demo: { apns: { topic: a.one, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } }",
+                "same: { apns: { topic: a.two, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } }",
+                "other: { apns: { topic: b.one, key-id: ZBC123DEFG, team-id: ZEF123GHIJ, key-file: other.p8 } }"))
+        for app in ["demo", "same", "other", "demo"] { _ = try await sender.send(.sample(app: app)) }
+        let connections = Dictionary(grouping: apns.requests) { $0.headers["apns-topic"] ?? "" }
+            .mapValues { Set($0.map(\.connection)) }
+        #expect(connections["a.one"] == connections["a.two"])
+        #expect(connections["a.one"]?.isDisjoint(with: connections["b.one"] ?? []) == true)
+        #expect(apns.opened == 2)
+        for (_, requests) in Dictionary(grouping: apns.requests, by: \.connection) {
+            #expect(Set(requests.map { $0.headers["authorization"] }).count == 1)
+        }
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    @Test func `a topic that Apple learns of later works with the next probe, on a new connection`() async throws {
+        let apns = try await ScriptedAPNs.start { request, _ in
+            request.connection == 1
+                ? [.respond(status: 400, body: Array(#"{"reason":"TopicDisallowed"}"#.utf8))] : [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        #expect(try await sender.send(.sample()).held == .seconds(30))
+        sender.time.advance(by: .seconds(30))
+        #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
+        #expect(sender.trouble() == nil)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+}
