@@ -45,14 +45,14 @@ import Testing
             let clock = SenderClock(
                 now: { .sample + uptime.withLock { $0 } }, uptime: { uptime.withLock { $0 } }, sleep: { _ in })
             let source = token.source(clock: clock)
-            var tokens: [String] = []
+            var tokens: [String?] = []
             for minute in [0, 19, 49, 51, 70] {
                 uptime.withLock { $0 = .seconds(minute * 60) }
                 tokens.append(try await source.current().authorization)
             }
             #expect(tokens[0] == tokens[1] && tokens[1] == tokens[2])
             #expect(tokens[2] != tokens[3] && tokens[3] == tokens[4])
-            #expect(tokens.allSatisfy { $0.hasPrefix("bearer ") })
+            #expect(tokens.allSatisfy { $0?.hasPrefix("bearer ") == true })
         }
     }
 

@@ -28,7 +28,8 @@ extension APNsWire {
 
     /// The provider's name for what it took, or ours where it says none. A broadcast has one for the delivery log alone.
     private func id(in response: ProviderResponse, _ isBroadcast: Bool, _ sent: Sent) -> String {
-        let said = isBroadcast
+        let said =
+            isBroadcast
             ? response.headers["apns-unique-id"] ?? response.headers["apns-request-id"] : response.headers["apns-id"]
         return ProviderWord.printable(said ?? sent.target.pushID.uuidString).lowercased()
     }

@@ -81,6 +81,7 @@ struct SimulatedAPNs: Sendable {
     /// What came, oldest first.
     func requests() async throws -> [JSONValue] {
         let response = try await fetch.send(FetchRequest(url: "\(control)/apns/requests"))
-        return try #require(try WireCoding.decode(JSONValue.self, from: response.body, maximumSize: 1 << 20)["requests"]?.array)
+        return try #require(
+            try WireCoding.decode(JSONValue.self, from: response.body, maximumSize: 1 << 20)["requests"]?.array)
     }
 }

@@ -64,7 +64,8 @@ import Testing
         #expect(throws: Never.self) { try send(voip, nil) }
     }
 
-    @Test(arguments: ["zz01", "", "abc", "00 11", "AAECAwQFBgcICQoLDA0ODw=="]) func `A29: a token that is not hex is refused, and suspected`(
+    @Test(arguments: ["zz01", "", "abc", "00 11", "AAECAwQFBgcICQoLDA0ODw=="])
+    func `A29: a token that is not hex is refused, and suspected`(
         token: String
     ) {
         let push = Push.sample(targets: [.sample(token: token)])

@@ -59,7 +59,9 @@ import Testing
         try await send(["status": 400, "reason": .string(reason)]) { result, requests, sender in
             #expect(result.answers == [.rejected(reason: reason, suspectToken: true)])
             // A token that is unknown here is tried in the other environment, where it is as unknown.
-            #expect(requests.map { $0["environment"] == "production" } == (reason == "BadDeviceToken" ? [true, false] : [true]))
+            #expect(
+                requests.map { $0["environment"] == "production" }
+                    == (reason == "BadDeviceToken" ? [true, false] : [true]))
             #expect(sender.trouble() == nil)
         }
     }

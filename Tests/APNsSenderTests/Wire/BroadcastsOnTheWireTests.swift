@@ -36,7 +36,8 @@ import Testing
         let request = try #require(requests.first)
         #expect(request.method == "POST" && request.path == "/4/broadcasts/apps/com.example.app")
         let fields = Dictionary(
-            request.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }) { first, _ in first }
+            request.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }
+        ) { first, _ in first }
         #expect(
             fields == [
                 "apns-channel-id": "dHN0", "apns-push-type": "liveactivity", "apns-priority": "10",
@@ -54,7 +55,9 @@ import Testing
             ]
         ]
         let large: JSONValue = [
-            "aps": ["timestamp": 1, "event": "update", "content-state": ["s": .string(String(repeating: "a", count: 5120))]]
+            "aps": [
+                "timestamp": 1, "event": "update", "content-state": ["s": .string(String(repeating: "a", count: 5120))],
+            ]
         ]
         for (content, reason) in [
             (Content(body: "x"), "live-activity-without-timestamp"),

@@ -41,7 +41,8 @@ import Testing
         #expect(request.hasClientCertificate)
         #expect(request.headers["authorization"] == nil)
         let fields = Dictionary(
-            request.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }) { first, _ in first }
+            request.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }
+        ) { first, _ in first }
         let vector = try #require(RequestVector.all.first { $0.name == "A01" })
         #expect(fields == vector.headers(to: target, now: sender.time.now))
         #expect(String(decoding: request.body, as: UTF8.self) == vector.body)
@@ -84,7 +85,9 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `a certificate for another app shuts the lane from the start, by name, and keeps its queue`() async throws {
+    @Test func `a certificate for another app shuts the lane from the start, by name, and keeps its queue`()
+        async throws
+    {
         try certificates.issue("theirs", topics: ["com.example.other"])
         let apns = try await server()
         let sender = try await apns.sender(try catalog("theirs"))
@@ -146,7 +149,9 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `the watch takes a changed certificate up by itself, and ends its connections with the process`() async throws {
+    @Test func `the watch takes a changed certificate up by itself, and ends its connections with the process`()
+        async throws
+    {
         try certificates.issue("mine")
         try certificates.issue("next", days: 90)
         let apns = try await server()

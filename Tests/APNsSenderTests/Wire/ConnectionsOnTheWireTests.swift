@@ -32,7 +32,8 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `B23: above a GOAWAY's last stream everything goes again elsewhere, and costs no attempt`() async throws {
+    @Test func `B23: above a GOAWAY's last stream everything goes again elsewhere, and costs no attempt`() async throws
+    {
         let apns = try await ScriptedAPNs.start { request, before in
             guard request.connection == 1 else { return [.respond(status: 200)] }
             switch before {

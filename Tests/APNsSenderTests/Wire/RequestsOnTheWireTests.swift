@@ -32,7 +32,8 @@ import Testing
         }
     }
 
-    @Test func `A05 A12 A13 A18 A25 A28 A29: what must be rejected is, and nothing reaches the simulator`() async throws {
+    @Test func `A05 A12 A13 A18 A25 A28 A29: what must be rejected is, and nothing reaches the simulator`() async throws
+    {
         try await SimulatedAPNs.run { apns, sender in
             for vector in RefusedVector.all {
                 let result = try await sender.send(.sample(vector.content))
