@@ -159,8 +159,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", argumentParser, jwtKit,
-                crypto, logging,
+                "ServiceKit", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
+                argumentParser, jwtKit, crypto, logging,
             ]),
         service(
             "ProviderSimulator",
@@ -225,7 +225,9 @@ let package = Package(
                 "Feedback", "ServiceKit", "Messaging", "Postgres", "PushProtocol", "TestSupport", logging,
                 configuration,
             ]),
-        tests("Pushctl", ["Pushctl", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging]),
+        tests(
+            "Pushctl",
+            ["Pushctl", "ServiceKit", "HTTP2", "AMQP", "Postgres", "PushProtocol", "TestSupport", jwtKit, logging]),
         tests(
             "ProviderSimulator",
             [

@@ -5,12 +5,14 @@ import ArgumentParser
 @main struct PushctlApp: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushctl",
-        abstract: "Operates Heliograph: topology, migrations, devices, development tokens, events.",
+        abstract: "Operates Heliograph: topology, migrations, devices, development tokens, events, broadcast channels.",
         discussion: """
             Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_APPS, REGISTRY_URL,
-            REGISTRY_OPERATOR_KEY. Secrets can also be given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
+            REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL, PROVIDER_CA_FILE. Secrets can also be
+            given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
             """,
         subcommands: [
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, TokenCommand.self, PublishCommand.self,
+            ChannelsCommand.self,
         ])
 }

@@ -16,7 +16,7 @@ enum Table {
         "APNsSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
         "FCMSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch"],
         "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
-        "Pushctl": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "Pushctl": ["ServiceKit", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch"],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
     ]
 

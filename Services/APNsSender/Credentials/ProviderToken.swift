@@ -1,5 +1,4 @@
 import FoundationEssentials
-import JWTKit
 import PushProtocol
 import PushSending
 
@@ -29,19 +28,10 @@ struct ProviderToken: Hashable, Sendable {
             throw .refused(reason: "\(keyFile): the signing key cannot be read; check the file and its permissions")
         }
         do {
-            let keys = JWTKeyCollection()
-            await keys.add(ecdsa: try ES256PrivateKey(pem: pem), kid: JWKIdentifier(string: keyID))
-            return try await keys.sign(Claims(iss: teamID, iat: now.seconds), kid: JWKIdentifier(string: keyID))
+            return try await APNsProviderToken.sign(pem: pem, keyID: keyID, teamID: teamID, issuedAt: now)
         } catch {
             // The error is not passed on: nothing that has seen the key's text may reach a log.
             throw .refused(reason: "\(keyFile): is not an ES256 signing key (PKCS#8 PEM, as downloaded from Apple)")
         }
-    }
-
-    private struct Claims: JWTPayload {
-        let iss: String
-        let iat: Int64
-
-        func verify(using algorithm: some JWTAlgorithm) {}
     }
 }

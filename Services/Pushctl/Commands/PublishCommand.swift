@@ -18,7 +18,7 @@ struct PublishCommand: AsyncParsableCommand {
         guard let id = AppID(rawValue: app), try apps.load()[id] != nil else {
             throw Refusal("no app “\(app)” is in the apps file")
         }
-        let body = try read()
+        let body = try Self.read(file)
         let event: DomainEvent
         do {
             event = try CloudEvents.decode(
@@ -39,7 +39,8 @@ struct PublishCommand: AsyncParsableCommand {
         }
     }
 
-    private func read() throws -> [UInt8] {
+    /// The bytes of a file, or of standard input for `-`.
+    static func read(_ file: String) throws -> [UInt8] {
         if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
         guard let data = FileManager.default.contents(atPath: file) else { throw Refusal("\(file): cannot be read") }
         return Array(data)

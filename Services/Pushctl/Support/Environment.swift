@@ -12,7 +12,8 @@ enum Environment {
         "REGISTRY_OPERATOR_KEY", required: true, secret: true, summary: "The key of the registry's operator API.")
 
     /// Every key that any command reads; the deployment files are held against it.
-    static let keys: [ConfigurationKey] = .amqp + .postgres + .apps + [registryURL, operatorKey]
+    static let keys: [ConfigurationKey] =
+        .amqp + .postgres + .apps + [registryURL, operatorKey] + ChannelDirectory.keys
 
     /// The settings that one command needs, and no others.
     static func settings(_ keys: [ConfigurationKey]) throws -> Settings {
