@@ -37,6 +37,7 @@ struct ProviderSimulatorApp {
             try listener(.apns(.development), .apnsSandboxPort),
             try listener(.google, .fcmPort),
             DisturbanceService(disturbances: disturbances, simulator: simulator, ports: ports),
+            IdleWatch(allowances: simulator.world.allowances, ports: ports),
         ])
     }
 }

@@ -48,6 +48,15 @@ extension ControlRoutes {
             simulator.world.handshakes.removeAll()
             return Response(status: .noContent)
         }
+        router.post("limits") { request, _ in
+            simulator.world.allowances.limits = try Limits(try await Self.body(of: request))
+            return limits()
+        }
+        router.get("limits") { _, _ in limits() }
+        router.delete("limits") { _, _ in
+            simulator.world.allowances.limits = Limits()
+            return Response(status: .noContent)
+        }
         router.get("connections") { _, _ in
             var writer = JSONWriter()
             ports.write(to: &writer)
@@ -82,6 +91,12 @@ extension ControlRoutes {
                 writer.name("disturbances")
                 disturbances.write(to: &writer)
             })
+    }
+
+    private func limits() -> Response {
+        var writer = JSONWriter()
+        simulator.world.allowances.limits.write(to: &writer)
+        return Response.json(writer.bytes)
     }
 
     private static func seed(of request: Request) throws(ControlProblem) -> UInt64? {

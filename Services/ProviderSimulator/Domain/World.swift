@@ -5,6 +5,8 @@ struct World: Sendable {
     let outcomes = OutcomeBook()
     let handshakes = HandshakeBook()
     let accessTokens = AccessTokens()
+    let allowances = Allowances()
+    let topics = TopicBook()
     /// Concurrent streams on an APNs connection once a provider token has proved itself.
     var apnsStreams = 1000
     /// Whether APNs device tokens that begin with `51` play the scenario they spell (push-protocols D.4).

@@ -43,6 +43,9 @@ struct ProviderListener: Service {
                 logger: logger,
                 events: { [role, simulator, ports] event in
                     ports.record(event, on: role)
+                    if role == .google, case .pingReceived(let connection) = event {
+                        Self.police(connection, simulator.world.allowances, ports)
+                    }
                     guard case .apns(let environment) = role, case .connectionClosed(let connection) = event else {
                         return
                     }
@@ -61,6 +64,15 @@ struct ProviderListener: Service {
             throw ConfigurationError(
                 "\(portKey.name): \(host):\(port) is in use by another process; choose another port")
         }
+    }
+
+    /// Google hangs up on clients that ping (push-protocols B.4).
+    private static func police(_ connection: Int, _ allowances: Allowances, _ ports: ProviderPorts) {
+        let spent = allowances.spend(
+            \.fcmPingsPerMinute, per: .seconds(60), on: "pings \(connection)", at: .now)
+        guard spent != nil else { return }
+        let goAway = GoAway(lastStream: .included, code: 11, debugData: Array("too_many_pings".utf8))
+        ports.perform([.goAway(goAway)], onConnection: connection, of: .google)
     }
 
     /// What was scripted for the next connection.

@@ -70,6 +70,11 @@ final class ProviderPorts: Sendable {
         entries.withLock { $0[port]?.server }?.perform(acts.steps, on: connection)
     }
 
+    /// The open connections of a port, oldest first.
+    func connections(of port: ProviderPort) -> [HTTP2ServerConnection] {
+        entries.withLock { $0[port]?.server }?.connections ?? []
+    }
+
     /// Each port with its totals and its open connections.
     func write(to writer: inout JSONWriter) {
         let entries = entries.withLock { $0 }

@@ -17,8 +17,8 @@ import TestSupport
         let endpoint: HTTP2Endpoint
         let ports: ProviderPorts
 
-        func client() throws -> HTTP2Client {
-            var configuration = HTTP2ClientConfiguration()
+        func client(_ configuration: HTTP2ClientConfiguration = .init()) throws -> HTTP2Client {
+            var configuration = configuration
             configuration.connectInterval = .zero
             configuration.maximumResends = 0
             return try HTTP2Client(

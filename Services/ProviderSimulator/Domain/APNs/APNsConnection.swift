@@ -24,6 +24,26 @@ final class APNsConnection: Sendable {
     /// connection was seen to do after its token had expired.
     func wedge() { binding.withLock { $0.isWedged = true } }
 
+    /// What an answer means for a connection whose errors are limited.
+    enum Patience: Hashable, Sendable {
+        case nothing, throttle, relax, end
+    }
+
+    /// Takes note of an answer. 410 is no error, a `BadDeviceToken` is two, and an acceptance wipes the slate (A.3).
+    func score(_ status: Int, reason: String?, limit: Int) -> Patience {
+        binding.withLock { binding in
+            if status == 200 {
+                defer { binding.errors = 0 }
+                return binding.errors * 2 >= limit ? .relax : .nothing
+            }
+            guard (400..<500).contains(status), status != 410 else { return .nothing }
+            let before = binding.errors
+            binding.errors += reason == APNsReason.badDeviceToken.rawValue ? 2 : 1
+            if binding.errors >= limit { return before >= limit ? .nothing : .end }
+            return binding.errors * 2 >= limit && before * 2 < limit ? .throttle : .nothing
+        }
+    }
+
     /// True once: when it is first asked after a push was accepted.
     func isFirstSuccess() -> Bool {
         binding.withLock { binding in
@@ -40,6 +60,8 @@ struct ProviderTokenBinding: Sendable {
 
     var isWedged = false
     var hadSuccess = false
+    /// Since the last acceptance.
+    var errors = 0
     /// The tokens in use, newest first: the one before is still good, since requests in flight carry it.
     private var accepted: [(authorization: String, token: ProviderToken)] = []
 

@@ -6,7 +6,8 @@ import Synchronization
 /// accepted. Safe from any thread.
 final class APNsProvider: Sendable {
     let environment: ProviderEnvironment
-    private let world: World
+    let world: World
+    let desk = APNsChannelDesk(channels: APNsChannels())
     private let connections = Mutex<[Int: APNsConnection]>([:])
 
     init(_ environment: ProviderEnvironment, in world: World) {
@@ -15,12 +16,18 @@ final class APNsProvider: Sendable {
     }
 
     func answer(_ request: ProviderRequest) -> Verdict {
-        let push = APNsPush(request)
         let connection = connection(request.connection)
+        var verdict = answerChannels(request, on: connection) ?? answerPush(request, on: connection)
+        score(&verdict, on: connection)
+        return verdict
+    }
+
+    private func answerPush(_ request: ProviderRequest, on connection: APNsConnection) -> Verdict {
+        let push = APNsPush(request)
         var review = APNsReview(
             push, connection: connection, apps: world.apps, registrations: world.registrations,
             environment: environment, now: request.receivedAt)
-        let refusal = review.refusal()
+        let refusal = review.refusal() ?? overLimit(review.token, at: request.receivedAt)
         let id = responseID(push.id)
         var verdict = Verdict(
             acts: [], target: review.token ?? push.token.map { $0.lowercased() }, app: push.topic, messageID: id)
@@ -53,7 +60,26 @@ final class APNsProvider: Sendable {
         }
     }
 
-    private func play(
+    private func overLimit(_ token: String?, at now: Timestamp) -> APNsRefusal? {
+        guard let token,
+            world.allowances.spend(\.apnsDevicePerSecond, per: .seconds(1), on: "second \(token)", at: now) != nil
+        else { return nil }
+        return APNsRefusal(.tooManyRequests, "the device's pushes of this second are used up")
+    }
+
+    /// APNs bears with a connection's errors up to a point: first it takes streams away, then it hangs up (A.3). How many
+    /// errors that takes is not said; neither are the frames, beyond that the limit was seen to fall to one.
+    private func score(_ verdict: inout Verdict, on connection: APNsConnection) {
+        guard let limit = world.allowances.limits.apnsErrors, let status = verdict.status else { return }
+        switch connection.score(status, reason: verdict.reason, limit: limit) {
+        case .nothing: break
+        case .throttle: verdict.acts.append(.limitStreams(1))
+        case .relax: verdict.acts.append(.limitStreams(world.apnsStreams))
+        case .end: verdict.acts.append(.goAway(GoAway(lastStream: .included, code: 11)))
+        }
+    }
+
+    func play(
         _ outcome: ScriptedOutcome, into verdict: inout Verdict, _ connection: APNsConnection, at now: Timestamp
     ) {
         let id = verdict.messageID

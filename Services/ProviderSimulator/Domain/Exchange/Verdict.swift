@@ -15,6 +15,8 @@ struct Verdict: Sendable {
     var fault: String?
     /// The provider's name for the message: the `apns-id`, or FCM's message name.
     var messageID: String?
+    /// Who else has it: the subscribers of the topic it was for.
+    var subscribers: [String] = []
     /// Whether the provider took it, so that a phone has it; also when the sender was never told.
     var isDelivered = false
 

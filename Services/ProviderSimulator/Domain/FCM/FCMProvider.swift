@@ -13,25 +13,65 @@ final class FCMProvider: Sendable {
 
     func answer(_ request: ProviderRequest) -> Verdict {
         if request.path == TokenEndpoint.path { return tokenEndpoint.answer(request) }
+        if let operation = FCMTopicDesk.Operation(request.path) { return answer(operation, request) }
         let project = Self.project(of: request.path)
         var verdict = Verdict(acts: [], app: project)
         do throws(FCMRefusal) {
             let review = try FCMReview(request, project: project, world: world)
             verdict.target = review.token
             try review.checkToken(world.registrations)
+            if let refusal = overQuota(review, at: request.receivedAt) {
+                verdict.reason = FCMErrorCode.quotaExceeded.rawValue
+                verdict.detail = refusal.detail
+                let answer = quota.answer(refusal)
+                verdict.acts = [
+                    .respond(Self.refusal(answer, refusal.detail, at: request.receivedAt), bodyAfter: .zero)
+                ]
+                return verdict
+            }
             play(outcome(for: review), for: review, at: request.receivedAt, into: &verdict)
         } catch {
-            var answer = ScriptedAnswer(error.status, errorCode: error.errorCode?.rawValue)
-            if !error.violations.isEmpty { answer.details = [FCMErrorEnvelope.badRequest(error.violations)] }
-            verdict.reason = Self.reason(answer)
-            verdict.detail =
-                error.violations.isEmpty
-                ? error.message : error.violations.map { "\($0.field): \($0.description)" }.joined(separator: "; ")
-            verdict.acts = [
-                .respond(Self.refusal(answer, error.message, at: request.receivedAt), bodyAfter: .zero)
-            ]
+            quota.spendRefusal(error.status, project: project, at: request.receivedAt)
+            refuse(error, at: request.receivedAt, into: &verdict)
         }
         return verdict
+    }
+
+    /// Subscribing to topics; scripts are for messages.
+    private func answer(_ operation: FCMTopicDesk.Operation, _ request: ProviderRequest) -> Verdict {
+        var verdict = Verdict(acts: [], app: operation.project)
+        do throws(FCMRefusal) {
+            let project = try FCMReview.authorizedProject(request, project: operation.project, world: world)
+            verdict.app = project
+            let reply = try FCMTopicDesk(topics: world.topics).answer(operation, request, project: project)
+            verdict.acts = [.respond(reply, bodyAfter: .zero)]
+        } catch {
+            refuse(error, at: request.receivedAt, into: &verdict)
+        }
+        return verdict
+    }
+
+    private var quota: FCMQuota { FCMQuota(allowances: world.allowances) }
+
+    private func overQuota(_ review: FCMReview, at now: Timestamp) -> FCMQuotaRefusal? {
+        do throws(FCMQuotaRefusal) {
+            try quota.spend(project: review.project, token: review.token, at: now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func refuse(_ error: FCMRefusal, at now: Timestamp, into verdict: inout Verdict) {
+        var answer = ScriptedAnswer(error.status, errorCode: error.errorCode?.rawValue)
+        if !error.violations.isEmpty { answer.details = [FCMErrorEnvelope.badRequest(error.violations)] }
+        verdict.reason = Self.reason(answer)
+        verdict.detail =
+            error.violations.isEmpty
+            ? error.message : error.violations.map { "\($0.field): \($0.description)" }.joined(separator: "; ")
+        verdict.acts = [
+            .respond(Self.refusal(answer, error.message, at: now), bodyAfter: .zero)
+        ]
     }
 
     /// `/v1/projects/<project>/messages:send`.
@@ -64,6 +104,10 @@ final class FCMProvider: Sendable {
         verdict.fault = outcome.label
         verdict.isDelivered = outcome.isTaken && !review.isDryRun
         if outcome.isTaken { verdict.messageID = name }
+        if verdict.isDelivered, let topic = review.topic {
+            verdict.subscribers = Array(
+                world.topics.subscribers(of: topic, of: review.project).prefix(PhoneWall.maximumPhones))
+        }
         if let answer = outcome.answer, answer.status != 200 { verdict.reason = Self.reason(answer) }
     }
 
@@ -71,7 +115,7 @@ final class FCMProvider: Sendable {
         answer.errorCode ?? FCMErrorEnvelope.canonicalStatus(of: answer.status)
     }
 
-    private static let json = Header("content-type", "application/json; charset=UTF-8")
+    static let json = Header("content-type", "application/json; charset=UTF-8")
 
     private static func refusal(_ answer: ScriptedAnswer, _ message: String, at now: Timestamp) -> Reply {
         var details = answer.details

@@ -5,6 +5,8 @@ struct FCMReview: Sendable {
     let project: String
     /// The registration token or FID; `nil` for a topic or a condition.
     let token: String?
+    /// The topic it is for, if that is what it is for.
+    let topic: String?
     /// Which of the two fields it stood in.
     let tokenField: String
     let isDryRun: Bool
@@ -20,18 +22,28 @@ struct FCMReview: Sendable {
         isDryRun = message.isDryRun
         tokenField = message.fields["fid"] == nil ? "token" : "fid"
         token = message.fields[tokenField]?.string
+        topic = message.fields["topic"]?.string
     }
 
     private static func authorize(_ request: ProviderRequest, project: String, world: World) throws(FCMRefusal) {
+        _ = try authorizedProject(request, project: project, world: world)
+    }
+
+    /// The project that the request's access token is for, which must be the one that the path names, if it names one.
+    static func authorizedProject(
+        _ request: ProviderRequest, project: String?, world: World
+    ) throws(FCMRefusal) -> String {
         guard let authorization = request["authorization"], authorization.prefix(7).lowercased() == "bearer ",
             let grant = world.accessTokens.grant(for: String(authorization.dropFirst(7)), at: request.receivedAt)
         else { throw FCMRefusal(status: 401, message: "the access token is missing, unknown or expired") }
+        guard let project else { return grant.project }
         guard world.apps.projects.contains(project) else {
             throw FCMRefusal(status: 404, message: "there is no such project")
         }
         guard grant.project == project else {
             throw FCMRefusal(status: 403, message: "the service account may not create messages in this project")
         }
+        return project
     }
 
     private static func message(

@@ -27,11 +27,19 @@ final class PhoneWall: Sendable {
 
     private let state = Mutex(State())
 
+    /// Rings the phone that a request was for, and those that subscribed to its topic.
     func record(_ entry: LoggedRequest) {
-        guard let token = entry.verdict.target, !token.isEmpty, entry.party != .oauth else { return }
-        let id = Phone.ID(party: entry.party, token: token)
+        guard entry.party != .oauth else { return }
+        if let token = entry.verdict.target, !token.isEmpty { record(entry, for: [token]) }
+        if !entry.verdict.subscribers.isEmpty { record(entry, for: entry.verdict.subscribers) }
+    }
+
+    private func record(_ entry: LoggedRequest, for tokens: [String]) {
         let watchers = state.withLock { state in
-            state.phones[id, default: WallPhone(id)].record(entry)
+            for token in tokens {
+                let id = Phone.ID(party: entry.party, token: token)
+                state.phones[id, default: WallPhone(id)].record(entry)
+            }
             if state.phones.count > Self.maximumPhones + Self.slack { state.forgetTheQuiet() }
             return state.watchers.isEmpty ? nil : Array(state.watchers.values)
         }

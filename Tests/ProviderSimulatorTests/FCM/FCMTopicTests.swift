@@ -1,0 +1,65 @@
+import PushProtocol
+import Testing
+
+@testable import ProviderSimulator
+
+/// Both ways of subscribing to a topic (push-protocols B.9), and who then gets what is sent to it.
+@Suite struct FCMTopicTests {
+    static func ask(
+        _ simulator: Simulator, _ method: String, _ path: String, _ body: String = "", authorized: Bool = true
+    ) -> Answer? {
+        let token = simulator.world.accessTokens.issue(project: Fixture.project, lifetime: 3600, at: Fixture.now)
+        var headers = [Header("access_token_auth", "true")]
+        if authorized { headers.append(Header("authorization", "Bearer \(token)")) }
+        return Answer(simulator.answerGoogle(Fixture.google(path, Array(body.utf8), headers: headers, method: method)))
+    }
+
+    static func batch(_ simulator: Simulator, _ verb: String, _ tokens: String, to: String = "/topics/news") -> Answer?
+    {
+        ask(simulator, "POST", "/iid/v1:batch\(verb)", #"{"to":"\#(to)","registration_tokens":[\#(tokens)]}"#)
+    }
+
+    @Test func `a batch is answered in its order, and a topic's message rings its subscribers`() throws {
+        let simulator = Fixture.simulator()
+        let answer = Self.batch(simulator, "Add", #""a","sim:UNREGISTERED","b",3"#)
+        #expect(answer?.body == ["results": [[:], ["error": "NOT_FOUND"], [:], ["error": "INVALID_ARGUMENT"]]])
+        #expect(simulator.send(["topic": "news", "notification": ["title": "T"]])?.status == 200)
+        let phones = simulator.wall.changes(after: 0, limit: 10).phones
+        #expect(Set(phones.map(\.id.token)) == ["a", "b"])
+        #expect(Self.batch(simulator, "Remove", #""a""#)?.body == ["results": [[:]]])
+        #expect(simulator.world.topics.subscribers(of: "news", of: Fixture.project) == ["b"])
+    }
+
+    @Test func `a whole call that is wrong has a bare word`() {
+        let simulator = Fixture.simulator()
+        #expect(Self.batch(simulator, "Add", "")?.body == ["error": "InvalidRequest"])
+        #expect(Self.batch(simulator, "Add", #""a""#, to: "news")?.status == 400)
+        let thousand = (1...1001).map { "\"t\($0)\"" }.joined(separator: ",")
+        #expect(Self.batch(simulator, "Add", thousand)?.status == 400)
+        #expect(Self.ask(simulator, "POST", "/iid/v1:batchAdd", "{}", authorized: false)?.status == 401)
+    }
+
+    @Test func `one at a time: subscribing twice is a 409, leaving twice a 404 unless that is allowed`() {
+        let simulator = Fixture.simulator()
+        let base = "/v1/projects/\(Fixture.project)/registrations/tok%3A1/topicSubscriptions"
+        #expect(Self.ask(simulator, "POST", base + "?topic_name=news", "{}")?.status == 200)
+        #expect(simulator.world.topics.subscribers(of: "news", of: Fixture.project) == ["tok:1"])
+        let again = Self.ask(simulator, "POST", base + "?topic_name=news", "{}")
+        #expect(again?.status == 409 && again?.body?["error"]?["status"] == "ALREADY_EXISTS")
+        #expect(Self.ask(simulator, "PATCH", base + "/news?allow_missing=true", "{}")?.status == 200)
+        #expect(Self.ask(simulator, "DELETE", base + "/news")?.status == 200)
+        #expect(Self.ask(simulator, "DELETE", base + "/news")?.status == 404)
+        #expect(Self.ask(simulator, "DELETE", base + "/news?allow_missing=true")?.status == 200)
+        #expect(Self.ask(simulator, "POST", base + "?topic_name=a%20b", "{}")?.status == 400)
+        let other = base.replacing(Fixture.project, with: "other-project")
+        #expect(Self.ask(simulator, "POST", other + "?topic_name=news", "{}")?.status == 403)
+    }
+
+    @Test func `an app instance has 2000 topics at most`() {
+        let topics = TopicBook()
+        for index in 0..<2000 { #expect(topics.subscribe("a", to: "t\(index)", of: "p") == .done) }
+        #expect(topics.subscribe("a", to: "one-more", of: "p") == .tooMany)
+        #expect(topics.unsubscribe("a", from: "t0", of: "p") == .done)
+        #expect(topics.subscribe("a", to: "one-more", of: "p") == .done)
+    }
+}
