@@ -147,9 +147,9 @@ let package = Package(
         service(
             "FCMSender",
             [
-                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch", jwtKit,
-                logging, metrics, lifecycle, configuration, nioCore,
-            ]),
+                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch", logging,
+                metrics, lifecycle, configuration, nioCore,
+            ], data: ["README.md"]),
         service(
             "Feedback",
             [
@@ -227,7 +227,10 @@ let package = Package(
             ]),
         tests(
             "Pushctl",
-            ["Pushctl", "ServiceKit", "HTTP2", "AMQP", "Postgres", "PushProtocol", "TestSupport", jwtKit, logging]),
+            [
+                "Pushctl", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "TestSupport", jwtKit, cryptoExtras, logging,
+            ]),
         tests(
             "ProviderSimulator",
             [

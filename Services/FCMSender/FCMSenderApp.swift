@@ -18,7 +18,7 @@ struct FCMSenderApp {
         let settings = try FCMSettings(context.settings)
         let gateways = try await FCMGateways(
             apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)
-        let lanes = PushLanes(gateways.byLane, provider: .fcm, logger: context.logger)
+        let lanes = PushLanes(gateways.byLane, provider: .fcm, quotas: gateways.quotas, logger: context.logger)
         for (key, reason) in gateways.unusable { lanes.shut(key, misconfigured: reason) }
         for key in lanes.keys {
             // One app's trouble must not take the sender from the others.
@@ -34,6 +34,11 @@ struct FCMSenderApp {
         context.watch(stage, on: bus)
         let supervisor = LaneSupervisor(lanes: lanes, provider: .fcm, pause: stage.pause, resume: stage.resume)
 
-        return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [stage, supervisor])
+        let census = QuotaCensus(
+            wards: gateways.projects.map { project, apps in
+                QuotaCensus.Ward(quota: project.quota, queues: WorkQueue.pushes(.fcm, of: apps).map(\.name))
+            }, configuration: try context.amqp("quota"), logger: context.logger)
+
+        return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [census, stage, supervisor])
     }
 }

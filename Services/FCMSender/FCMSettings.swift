@@ -14,12 +14,18 @@ struct FCMSettings {
         "FCM_CONNECTIONS", .integer(1...64), default: "10",
         summary: "The most connections with one service account, each of at most 100 requests at a time.")
 
-    static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections]
+    static let quota = ConfigurationKey(
+        "FCM_QUOTA", .integer(1_000...1_000_000_000), default: "600000",
+        summary: "Messages a minute that all fcm-senders together send to one project, unless the app's entry says it.")
+
+    static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota]
 
     let endpoint: HTTP2Endpoint
     let tokenURL: String?
     let caFile: String?
     let client: HTTP2ClientConfiguration
+    /// Messages a minute and project.
+    let quota: Int
 
     init(_ settings: Settings) throws(ConfigurationError) {
         let url = try settings.string(Self.url)
@@ -36,5 +42,6 @@ struct FCMSettings {
         client.maximumConcurrentStreams = 100
         client.pingAfter = nil
         self.client = client
+        quota = try settings.integer(Self.quota)
     }
 }

@@ -62,7 +62,7 @@ import Testing
                 how: """
                     { lane: bulk, sound: ping.caf, badge: 0, category: c, thread: t, interruption-level: passive,
                               expires-after: 7d, delivery: at-most-once, collapse-key: k, apns: { headers: { apns-priority: 5 }, payload: { x: [1] } },
-                              fcm: { message: { android: { ttl: 3s } } } }
+                              fcm: { message: { android: { ttl: 3s } }, dry-run: true } }
                     """))
         let draft = try #require(try rules.evaluate(event("thing.happened", ["users": [1]])).first)
         #expect(draft.lane == .bulk)
@@ -75,7 +75,7 @@ import Testing
                     deepLink: "app://x",
                     image: "https://example.com/i.png", interruptionLevel: .passive, collapseKey: "k",
                     apns: APNsOverride(headers: ["apns-priority": "5"], payload: ["x": [1]]),
-                    fcm: FCMOverride(message: ["android": ["ttl": "3s"]])))
+                    fcm: FCMOverride(message: ["android": ["ttl": "3s"]], validateOnly: true)))
     }
 
     @Test func `a collapse key that no provider takes is refused`() throws {

@@ -14,7 +14,10 @@ struct FCMWire: PushWire {
         let isDryRun: Bool
     }
 
-    func render(_ push: Push, now: Timestamp) -> Rendering {
+    func render(_ push: Push, now: Timestamp) -> Rendering { Self.render(push, now: now) }
+
+    /// What is the same for every project.
+    static func render(_ push: Push, now: Timestamp) -> Rendering {
         var messages: [Int?: Result<JSONTemplate, LocalRejection>] = [:]
         for badge in Set(push.targets.map(\.badge)) {
             messages[badge] = Result { () throws(LocalRejection) in

@@ -46,9 +46,19 @@ extension RuleFileReader {
     }
 
     private func fcm(_ field: Field) -> FCMOverride? {
-        table(field, keys: ["message"]).map { table in
-            FCMOverride(message: table["message"].flatMap { verbatim($0) })
+        table(field, keys: ["message", "dry-run"]).map { table in
+            FCMOverride(
+                message: table["message"].flatMap { verbatim($0) }, validateOnly: table["dry-run"].flatMap { flag($0) })
         }
+    }
+
+    private func flag(_ field: Field) -> Bool? {
+        guard let value = scalar(field) else { return nil }
+        guard case .bool(let flag) = value else {
+            report(field, "expected true or false, not \(value.kind)")
+            return nil
+        }
+        return flag
     }
 
     /// An object that is laid over what a sender rendered, as it stands here.

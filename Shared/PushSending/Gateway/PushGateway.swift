@@ -29,21 +29,22 @@ package struct Copy: Hashable, Sendable {
 
 /// The gateway over a provider's wire: requests, credential, exchange, consequences.
 package struct ProviderGateway<Wire: PushWire>: PushGateway {
-    /// How long one request may take, from asking for a stream to the end of the answer.
-    package static var deadline: Duration { .seconds(15) }
-
     private let wire: Wire
     private let credentials: any CredentialSource
     private let transport: any ProviderTransport
     private let clock: SenderClock
+    private let deadline: Duration
 
+    /// - Parameter deadline: how long one request may take, from asking for a stream to the end of the answer.
     package init(
-        wire: Wire, credentials: any CredentialSource, transport: any ProviderTransport, clock: SenderClock = .system
+        wire: Wire, credentials: any CredentialSource, transport: any ProviderTransport, clock: SenderClock = .system,
+        deadline: Duration = .seconds(15)
     ) {
         self.wire = wire
         self.credentials = credentials
         self.transport = transport
         self.clock = clock
+        self.deadline = deadline
     }
 
     package func render(_ push: Push) -> Wire.Rendering { wire.render(push, now: clock.now()) }
@@ -61,7 +62,7 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
                     }
                 let generation = transport.generation
                 let answers = await transport.send(
-                    batch, authorization: credential.authorization, deadline: Self.deadline, goesOn: wire.goesOn)
+                    batch, authorization: credential.authorization, deadline: deadline, goesOn: wire.goesOn)
                 let (now, age) = (clock.now(), clock.uptime() - credential.mintedAt)
                 let orders = round.take(answers) { place, response in
                     wire.consequence(

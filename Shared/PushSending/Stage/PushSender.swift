@@ -88,8 +88,9 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         guard !todo.isEmpty else { return settlements }
         // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
         let renderings = jobs.map { lane.gateway.render($0.push) }
+        let deadline = lane.quota?.deadline ?? .zero
         while !todo.isEmpty, !Task.isCancelled {
-            let count: Int
+            var count: Int
             let admission = await lane.gate.admit()
             switch admission {
             case .closed(let pause, let trouble):
@@ -98,6 +99,18 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             case .probe: count = 1
             case .open: count = min(todo.count, concurrency)
             }
+            if let quota = lane.quota {
+                switch await quota.admit(count, jobs[0].push.lane, until: deadline) {
+                case .granted(let granted):
+                    // The wait for it may have been a push's last chance.
+                    expire(&todo, of: jobs, into: &settlements)
+                    count = min(granted, todo.count)
+                case .later(let pause):
+                    if admission == .probe { lane.gate.reportProbe(.nothing) }
+                    hold(todo, of: jobs, for: pause, "the quota is used up", into: &settlements)
+                    return settlements
+                }
+            }
             let copies = todo.prefix(count).map { place in
                 let push = jobs[place.job].push
                 return Copy(of: place.job, to: push.targets[place.target], delivery: push.delivery ?? .atLeastOnce)
@@ -105,6 +118,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
+            lane.quota?.note(round)
             await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].push }
             let left = take(round, todo.prefix(count), of: jobs, into: &settlements)
             todo.removeFirst(count)
@@ -113,6 +127,17 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
         hold(todo, of: jobs, for: .zero, "the sender stops", into: &settlements)
         return settlements
+    }
+
+    /// Answers what is too late by now.
+    private func expire(_ todo: inout [Place], of jobs: [Job], into settlements: inout [PushSettlement]) {
+        let now = clock.now()
+        let isLate = jobs.map { job in job.push.expiresAt.map { $0 <= now } ?? false }
+        guard isLate.contains(true) else { return }
+        for place in todo where isLate[place.job] {
+            settlements[place.job].settle(outcome(jobs[place.job].push.targets[place.target], .expired, now))
+        }
+        todo.removeAll { isLate[$0.job] }
     }
 
     private func answer(_ answer: Outcome.Answer, _ push: Push) -> PushSettlement {

@@ -76,8 +76,12 @@ extension YAMLReader {
     }
 
     private mutating func fcm(_ entry: Entry) -> FCMAppConfiguration? {
-        let members = members(of: entry, known: ["service-account-file"], required: ["service-account-file"])
-        return file(members["service-account-file"]).map { FCMAppConfiguration(serviceAccountFile: $0) }
+        let members = members(
+            of: entry, known: ["service-account-file", "messages-per-minute"], required: ["service-account-file"])
+        let messagesPerMinute = members["messages-per-minute"].flatMap { quota($0) }
+        return file(members["service-account-file"]).map {
+            FCMAppConfiguration(serviceAccountFile: $0, messagesPerMinute: messagesPerMinute)
+        }
     }
 
     private mutating func bearer(_ entry: Entry) -> BearerVerification? {
@@ -100,6 +104,14 @@ extension YAMLReader {
         let elements = elements(of: entry)
         if elements.isEmpty, !entry.isNull { report(entry, "names no environment; leave it out to use both") }
         return Set(elements.compactMap { choice($0, of: ProviderEnvironment.allCases) })
+    }
+
+    /// Fewer than a thousand a minute cannot be shared evenly.
+    private mutating func quota(_ entry: Entry) -> Int? {
+        guard let text = text(entry) else { return nil }
+        if let quota = Int(text), (1_000...1_000_000_000).contains(quota) { return quota }
+        report(entry, "“\(text)” is not a whole number from 1000 to 1000000000")
+        return nil
     }
 
     /// Key and team ids are ten characters, upper case and digits.

@@ -15,6 +15,7 @@ import FoundationEssentials
 ///           # certificates: { production: { certificate-file: family.pem, key-file: family.key } }
 ///         fcm:
 ///           service-account-file: family-portal.json
+///           messages-per-minute: 600000                 # the project's quota; FCM_QUOTA when absent
 ///         bearer:
 ///           - algorithm: ES256                          # or RS256, HS256
 ///             key-file: family-portal.pub.pem

@@ -91,8 +91,14 @@ package struct APNsSigningKey: Hashable, Sendable {
 package struct FCMAppConfiguration: Hashable, Sendable {
     /// The path of the service account's JSON key, which also names the project.
     package let serviceAccountFile: String
+    /// The project's quota, in messages a minute, where it is not the usual one. Of several apps with the same project the
+    /// lowest counts.
+    package let messagesPerMinute: Int?
 
-    package init(serviceAccountFile: String) { self.serviceAccountFile = serviceAccountFile }
+    package init(serviceAccountFile: String, messagesPerMinute: Int? = nil) {
+        self.serviceAccountFile = serviceAccountFile
+        self.messagesPerMinute = messagesPerMinute
+    }
 }
 
 /// A key that an app's own backend signs its users' bearer tokens with, and what a token must say.

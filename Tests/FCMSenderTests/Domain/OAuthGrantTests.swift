@@ -90,7 +90,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         let calls = Mutex<[String]>([]), uptime = Mutex(Duration.zero)
         let clock = SenderClock(now: { .sample }, uptime: { uptime.withLock { $0 } }, sleep: { _ in })
-        let token = AccessToken(keyFile: path, tokenURL: nil) { url, _ in
+        let token = AccessToken(keyFile: path, project: "demo-project", tokenURL: nil) { url, _ in
             let count = calls.withLock { calls in
                 calls.append(url)
                 return calls.count

@@ -13,11 +13,13 @@ import TestSupport
 /// moves when a test says so.
 struct SenderUnderTest: Sendable {
     let time = VirtualTime()
-    let lanes: PushLanes<ProviderGateway<FCMWire>>
+    let lanes: PushLanes<FCMGateway>
     private let gateways: FCMGateways
-    private let handler: PushStageHandler<ProviderGateway<FCMWire>>
+    private let handler: PushStageHandler<FCMGateway>
 
-    init(_ google: SimulatedGoogle, environment: [String: String] = [:]) async throws {
+    init(
+        _ google: SimulatedGoogle, environment: [String: String] = [:], deadline: Duration = .seconds(10)
+    ) async throws {
         let logger = Logger(label: "test.sender") { _ in SwiftLogNoOpLogHandler() }
         let defaults = [
             "FCM_URL": google.url, "FCM_TOKEN_URL": "\(google.url)/token", "PROVIDER_CA_FILE": google.authorityFile,
@@ -25,9 +27,10 @@ struct SenderUnderTest: Sendable {
         let settings = try Settings.load(
             keys: FCMSettings.keys, environment: defaults.merging(environment) { $1 })
         gateways = try await FCMGateways(
-            apps: try AppCatalog.load(path: google.catalogFile), settings: try FCMSettings(settings),
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
-        lanes = PushLanes(gateways.byLane, provider: .fcm, clock: time.clock, logger: logger)
+            apps: try AppCatalog.load(path: google.folder.catalogFile), settings: try FCMSettings(settings),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
+            logger: logger)
+        lanes = PushLanes(gateways.byLane, provider: .fcm, quotas: gateways.quotas, clock: time.clock, logger: logger)
         handler = PushStageHandler(provider: .fcm, lanes: lanes, clock: time.clock, logger: logger)
     }
 

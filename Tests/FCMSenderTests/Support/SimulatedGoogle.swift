@@ -13,30 +13,24 @@ import Testing
 /// HTTP/2, its control API over HTTP.
 struct SimulatedGoogle: Sendable {
     /// Where the catalog, the service account and the simulator's authority lie.
-    let folder: URL
+    let folder: CatalogFolder
     let port: Int
     private let control: String
     private let fetch = HTTPSFetch()
 
     var url: String { "https://localhost:\(port)" }
-    var catalogFile: String { folder.appending(path: "apps.yaml").path() }
-    var accountFile: String { folder.appending(path: "account.json").path() }
-    var authorityFile: String { folder.appending(path: "ca.pem").path() }
+    var authorityFile: String { folder.url.appending(path: "ca.pem").path() }
 
     /// Runs `body` in front of a simulator that knows the project `demo-project`.
     static func run(_ body: @Sendable (SimulatedGoogle) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try CatalogFolder()
+        defer { folder.remove() }
         let google = SimulatedGoogle(
             folder: folder, port: try FreePort.any(), control: "http://127.0.0.1:\(try FreePort.any())")
-        try google.writeAccount()
-        try Data("apps: { demo: { fcm: { service-account-file: account.json } } }".utf8)
-            .write(to: URL(filePath: google.catalogFile))
         let settings = try Settings.load(
             keys: .apps + ConfigurationKey.simulator,
             environment: [
-                "HELIOGRAPH_APPS": google.catalogFile, "SIMULATOR_CA_FILE": google.authorityFile,
+                "HELIOGRAPH_APPS": folder.catalogFile, "SIMULATOR_CA_FILE": google.authorityFile,
                 "SIMULATOR_FCM_PORT": "\(google.port)", "SIMULATOR_APNS_PORT": "\(try FreePort.any())",
                 "SIMULATOR_APNS_SANDBOX_PORT": "\(try FreePort.any())",
                 "SIMULATOR_CONTROL_PORT": String(google.control.split(separator: ":").last ?? ""),
@@ -59,15 +53,6 @@ struct SimulatedGoogle: Sendable {
     }
 
     private func isListening() throws -> Bool { FileManager.default.fileExists(atPath: authorityFile) }
-
-    /// Writes the service account's key file, as downloaded.
-    func writeAccount() throws {
-        let account: JSONValue = [
-            "project_id": "demo-project", "private_key_id": "key-1", "private_key": .string(TestKey.rsa),
-            "client_email": "push@demo-project.example",
-        ]
-        try Data(JSONText.bytes(of: account)).write(to: URL(filePath: accountFile))
-    }
 
     /// What the simulator shall do; its README lists the keys.
     func script(_ outcomes: JSONValue) async throws {

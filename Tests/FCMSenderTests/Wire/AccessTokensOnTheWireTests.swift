@@ -102,4 +102,34 @@ import Testing
             await sender.stop()
         }
     }
+
+    @Test func `an account file that is put right is taken up with the lane's next probe`() async throws {
+        try await SimulatedGoogle.run { google in
+            try google.folder.write(Array("{}".utf8))
+            let sender = try await SenderUnderTest(google)
+            let push = Push.sample(provider: .fcm, targets: [.ft1])
+            let held = try await sender.send(push)
+            #expect(held.answers.isEmpty && held.wait != nil)
+            #expect(sender.trouble?.reason.contains("account.json") == true)
+            try google.folder.writeAccount()
+            sender.time.advance(by: .seconds(60))
+            #expect(try await sender.send(push).answers.map(\.disposition) == [.accepted])
+            #expect(sender.trouble == nil)
+            await sender.stop()
+        }
+    }
+
+    @Test func `another project's account under the same name halts the lane instead of sending into the dark`()
+        async throws
+    {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            try google.folder.writeAccount(project: "other-project")
+            let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
+            #expect(result.answers.isEmpty)
+            #expect(sender.trouble?.reason.contains("other-project") == true)
+            #expect(try await google.sends().isEmpty)
+            await sender.stop()
+        }
+    }
 }

@@ -155,6 +155,24 @@ import Testing
         }
     }
 
+    @Test func `G16: no answer in time may mean that it was taken: it comes again, no sooner than in ten seconds`()
+        async throws
+    {
+        #expect(FCMGateways.deadline == .seconds(10))
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google, deadline: .milliseconds(300))
+            try await google.script(["provider": "fcm", "silence": true])
+            let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
+            guard case .retry(.seconds(30), _) = result.disposition else {
+                Issue.record("\(result.disposition)")
+                return
+            }
+            #expect(try await google.sends().count == 1)
+            #expect(sender.trouble == nil)
+            await sender.stop()
+        }
+    }
+
     @Test func `a device over its rate waits alone`() async throws {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)

@@ -23,21 +23,13 @@ struct SenderOnTheWireTests {
     private func run(
         _ provider: FakeProvider, _ body: @Sendable (TestBus, ServiceContext) async throws -> Void
     ) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let account: JSONValue = [
-            "project_id": "demo-project", "private_key_id": "key-1", "private_key": .string(TestKey.rsa),
-            "client_email": "push@demo-project.example",
-        ]
-        try Data(JSONText.bytes(of: account)).write(to: folder.appending(path: "account.json"))
-        let catalog = "apps: { demo: { fcm: { service-account-file: account.json } } }"
-        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let folder = try CatalogFolder()
+        defer { folder.remove() }
         try await TestBus.run(apps: [AppID(rawValue: "demo")!]) { bus in
             let settings = try Settings.load(
                 keys: FCMSenderApp.keys,
                 environment: [
-                    "AMQP_URL": bus.url, "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+                    "AMQP_URL": bus.url, "HELIOGRAPH_APPS": folder.catalogFile,
                     "FCM_URL": provider.url, "FCM_TOKEN_URL": "\(provider.url)/token",
                     "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
                 ])
@@ -137,17 +129,14 @@ struct SenderOnTheWireTests {
     @Test func `an account that cannot be read shuts its app's lane by its file, and lets the sender start`()
         async throws
     {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try Data("{}".utf8).write(to: folder.appending(path: "account.json"))
-        let catalog = "apps: { demo: { fcm: { service-account-file: account.json } } }"
-        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let folder = try CatalogFolder()
+        defer { folder.remove() }
+        try folder.write(Array("{}".utf8))
         let settings = try Settings.load(
             keys: FCMSenderApp.keys,
             environment: [
                 "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x",
-                "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+                "HELIOGRAPH_APPS": folder.catalogFile,
             ])
         let log = CapturingLogger()
         let context = ServiceContext(

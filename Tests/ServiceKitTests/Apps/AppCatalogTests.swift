@@ -84,6 +84,7 @@ import Testing
                   environments: [production]
                 fcm:
                   service-account-file: portal.json
+                  messages-per-minute: 1200000
                 bearer:
                   - algorithm: ES256
                     key-file: portal.pem
@@ -102,13 +103,29 @@ import Testing
                 == APNsAppConfiguration(
                     topic: "com.example.family", keyID: "ABCDE12345", teamID: "FGHIJ67890",
                     keyFile: "\(folder.path)/portal.p8", environments: [.production]))
-        #expect(portal.fcm == FCMAppConfiguration(serviceAccountFile: "\(folder.path)/portal.json"))
+        #expect(
+            portal.fcm
+                == FCMAppConfiguration(serviceAccountFile: "\(folder.path)/portal.json", messagesPerMinute: 1_200_000))
         #expect(
             portal.bearer == [
                 BearerVerification(
                     algorithm: .es256, keyFile: "\(folder.path)/portal.pem", issuer: "https://portal.example",
                     audience: "push", userClaim: "uid", leeway: .seconds(5))
             ])
+    }
+
+    @Test(arguments: ["999", "-1", "1e6", "1000000001", "many"])
+    func `a quota that cannot be shared evenly is refused`(quota: String) throws {
+        let found = try problems(
+            """
+            apps:
+              portal:
+                fcm:
+                  service-account-file: portal.json
+                  messages-per-minute: \(quota)
+            """)
+        let path = "apps.yaml:5: apps.portal.fcm.messages-per-minute"
+        #expect(found == ["\(path): “\(quota)” is not a whole number from 1000 to 1000000000"])
     }
 
     @Test func `an app without credentials is legal, and defaults are what the reference says`() throws {

@@ -1,25 +1,24 @@
 import JWTKit
-import PushProtocol
-import PushSending
+package import PushProtocol
 
 /// The OAuth2 service-account grant (`push-protocols` B.1): a signed assertion becomes an access token.
-enum OAuthGrant {
-    static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+package enum OAuthGrant {
+    package static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     /// Google's constant, also where the account's `token_uri` points elsewhere.
-    static let audience = "https://oauth2.googleapis.com/token"
+    package static let audience = "https://oauth2.googleapis.com/token"
     /// How long an assertion is valid: the most that Google takes, in seconds.
-    static let assertionLifetime: Int64 = 3600
+    package static let assertionLifetime: Int64 = 3600
     /// How long before its end an access token is renewed.
-    static let earliness: Int64 = 300
+    package static let earliness: Int64 = 300
 
     /// The form to `POST` to the token endpoint.
-    static func form(for account: ServiceAccount, now: Timestamp) async throws(CredentialError) -> [UInt8] {
+    package static func form(for account: ServiceAccount, now: Timestamp) async throws(CredentialError) -> [UInt8] {
         let assertion = try await assertion(for: account, now: now)
         // The assertion's alphabet, base64url and dots, needs no percent-encoding.
         return Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8)
     }
 
-    static func assertion(for account: ServiceAccount, now: Timestamp) async throws(CredentialError) -> String {
+    package static func assertion(for account: ServiceAccount, now: Timestamp) async throws(CredentialError) -> String {
         let claims = Claims(
             iss: account.clientEmail, scope: scope, aud: audience, iat: now.seconds,
             exp: now.seconds + assertionLifetime)
@@ -43,7 +42,7 @@ enum OAuthGrant {
     }
 
     /// Reads the token endpoint's answer.
-    static func credential(status: Int, body: [UInt8]) throws(CredentialError) -> MintedCredential {
+    package static func credential(status: Int, body: [UInt8]) throws(CredentialError) -> MintedCredential {
         let answer = ProviderResponse(status: status, body: body).json
         guard status == 200 else { throw refusal(status: status, error: answer?["error"]?.string) }
         guard let token = answer?["access_token"]?.string, !token.isEmpty,

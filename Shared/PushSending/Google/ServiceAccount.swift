@@ -1,15 +1,14 @@
 import FoundationEssentials
 import PushProtocol
-import PushSending
 
 /// A Google service account's key file, as downloaded.
-struct ServiceAccount: Hashable, Sendable {
-    let projectID: String
-    let clientEmail: String
-    let privateKeyID: String
+package struct ServiceAccount: Hashable, Sendable {
+    package let projectID: String
+    package let clientEmail: String
+    package let privateKeyID: String
     /// PKCS#8 PEM. Never log it.
-    let privateKey: String
-    let tokenURI: String
+    package let privateKey: String
+    package let tokenURI: String
 
     private struct File: Decodable {
         let project_id, client_email, private_key_id, private_key: String
@@ -17,7 +16,7 @@ struct ServiceAccount: Hashable, Sendable {
     }
 
     /// `path` is only named in the error.
-    init(_ bytes: [UInt8], path: String) throws(CredentialError) {
+    package init(_ bytes: [UInt8], path: String) throws(CredentialError) {
         let file: File
         do {
             file = try WireCoding.decode(File.self, from: bytes)
@@ -34,7 +33,7 @@ struct ServiceAccount: Hashable, Sendable {
         tokenURI = file.token_uri ?? OAuthGrant.audience
     }
 
-    static func load(path: String) throws(CredentialError) -> ServiceAccount {
+    package static func load(path: String) throws(CredentialError) -> ServiceAccount {
         guard let data = try? Data(contentsOf: URL(filePath: path)) else {
             throw .refused(
                 reason: "\(path): the service account's key file cannot be read; check it and its permissions")
@@ -44,6 +43,6 @@ struct ServiceAccount: Hashable, Sendable {
 }
 
 extension ServiceAccount: CustomStringConvertible, CustomReflectable {
-    var description: String { "service account of \(projectID)" }
-    var customMirror: Mirror { Mirror(self, children: ["projectID": projectID]) }
+    package var description: String { "service account of \(projectID)" }
+    package var customMirror: Mirror { Mirror(self, children: ["projectID": projectID]) }
 }

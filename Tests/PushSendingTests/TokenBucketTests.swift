@@ -1,0 +1,159 @@
+import PushProtocol
+import Testing
+@testable import PushSending
+
+@Suite struct TokenBucketTests {
+    /// Everything that was granted, for checking any minute of it.
+    private struct Ledger {
+        private(set) var grants: [(at: Duration, count: Int)] = []
+
+        mutating func add(_ count: Int, at moment: Duration) { grants.append((moment, count)) }
+
+        /// The most that fell into one minute, wherever it begins. Grants come in the order of time.
+        var busiestMinute: Int {
+            var first = 0
+            var sum = 0
+            var most = 0
+            for grant in grants {
+                sum += grant.count
+                while grants[first].at <= grant.at - .seconds(60) {
+                    sum -= grants[first].count
+                    first += 1
+                }
+                most = max(most, sum)
+            }
+            return most
+        }
+
+        func sum(in range: Range<Duration>) -> Int {
+            grants.reduce(0) { range.contains($1.at) ? $0 + $1.count : $0 }
+        }
+    }
+
+    /// Takes all there is for `duration`, a step at a time.
+    private func drain(
+        _ buckets: inout [TokenBucket], into ledger: inout Ledger, from start: Duration, for duration: Duration,
+        step: Duration = .milliseconds(100)
+    ) {
+        var now = start
+        while now < start + duration {
+            for index in buckets.indices {
+                while case .granted(let count) = buckets[index].take(500, .interactive, now: now) {
+                    ledger.add(count, at: now)
+                }
+            }
+            now += step
+        }
+    }
+
+    @Test(arguments: [1_000, 3_840, 600_000]) func `no minute gets more than the quota, and a busy one nearly all`(
+        quota: Int
+    ) {
+        for processes in [1, 3, 10] {
+            var buckets = (0..<processes).map { _ in TokenBucket(perMinute: quota, now: .zero) }
+            for index in buckets.indices { buckets[index].share(among: processes, now: .zero) }
+            var ledger = Ledger()
+            drain(&buckets, into: &ledger, from: .zero, for: .seconds(300))
+            #expect(ledger.busiestMinute <= quota)
+            let busy = ledger.sum(in: .seconds(120) ..< .seconds(180))
+            #expect(Double(busy) >= Double(quota) * 0.9, "\(processes) processes sent \(busy) of \(quota)")
+        }
+    }
+
+    @Test func `the quota holds while processes come and go that learn of each other late`() {
+        let quota = 600_000
+        let lag = Duration.seconds(5)
+        var buckets = [TokenBucket(perMinute: quota, now: .zero)]
+        var ledger = Ledger()
+        var now = Duration.seconds(0)
+        drain(&buckets, into: &ledger, from: now, for: .seconds(120))
+        now += .seconds(120)
+        for count in [2, 3, 4, 3, 1, 2] {
+            // Who is new knows of all; the others go on as before for a while.
+            if count > buckets.count {
+                var new = TokenBucket(perMinute: quota, now: now)
+                new.share(among: count, now: now)
+                buckets.append(new)
+            }
+            buckets = Array(buckets.prefix(count))
+            drain(&buckets, into: &ledger, from: now, for: lag)
+            now += lag
+            for index in buckets.indices { buckets[index].share(among: count, now: now) }
+            drain(&buckets, into: &ledger, from: now, for: .seconds(90))
+            now += .seconds(90)
+        }
+        #expect(ledger.busiestMinute <= quota)
+    }
+
+    @Test func `an idle minute saves up no more than a second's worth`() {
+        var bucket = TokenBucket(perMinute: 6400, now: .zero)
+        var granted = 0
+        while case .granted(let count) = bucket.take(50, .interactive, now: .seconds(3600)) { granted += count }
+        #expect(granted == 100)
+    }
+
+    @Test func `a start is slow: a twentieth, then evenly more for a minute`() {
+        let bucket = TokenBucket(perMinute: 6400, now: .seconds(10))
+        #expect(bucket.rate(now: .seconds(10)) == 5)
+        #expect(bucket.rate(now: .seconds(40)) == 50)
+        #expect(bucket.rate(now: .seconds(70)) == 100)
+        #expect(bucket.rate(now: .seconds(700)) == 100)
+    }
+
+    @Test func `a refusal stops for as long as it says, and then it starts slowly again`() {
+        var bucket = TokenBucket(perMinute: 6400, now: .zero)
+        bucket.refused(for: .seconds(120), now: .seconds(100))
+        let first = bucket.take(1, .interactive, now: .seconds(160))
+        #expect(first == .wait(.seconds(60)))
+        // A shorter one that comes later takes nothing back.
+        bucket.refused(for: .seconds(10), now: .seconds(160))
+        let second = bucket.take(1, .interactive, now: .seconds(200))
+        #expect(second == .wait(.seconds(20)))
+        #expect(bucket.rate(now: .seconds(219)) == 0)
+        #expect(bucket.rate(now: .seconds(220)) == 5)
+        let third = bucket.take(10, .interactive, now: .seconds(221))
+        #expect(third == .granted(5))
+        #expect(bucket.rate(now: .seconds(280)) == 100)
+    }
+
+    @Test func `what is bulk leaves room for what is interactive`() {
+        var bucket = TokenBucket(perMinute: 6400, now: .zero)
+        let first = bucket.take(500, .bulk, now: .seconds(100))
+        #expect(first == .granted(75))
+        guard case .wait = bucket.take(500, .bulk, now: .seconds(100)) else {
+            Issue.record("bulk takes the reserve")
+            return
+        }
+        let second = bucket.take(500, .interactive, now: .seconds(100))
+        #expect(second == .granted(25))
+    }
+
+    @Test(arguments: [Lane.interactive, .bulk]) func `who waits as long as told is not sent away again`(lane: Lane) {
+        for quota in [60, 1_000, 600_000] {
+            var bucket = TokenBucket(perMinute: quota, now: .zero)
+            var now = Duration.seconds(100)
+            for wanted in [1, 7, 500, 1, 500] {
+                while case .granted = bucket.take(500, lane, now: now) {}
+                guard case .wait(let pause) = bucket.take(wanted, lane, now: now) else {
+                    Issue.record("something is left")
+                    return
+                }
+                now += pause
+                guard case .granted = bucket.take(wanted, lane, now: now) else {
+                    Issue.record("\(quota): nothing after \(pause)")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test func `a share shrinks and grows with the number of processes`() {
+        var bucket = TokenBucket(perMinute: 6400, now: .zero)
+        bucket.share(among: 4, now: .seconds(100))
+        #expect(bucket.rate(now: .seconds(100)) == 25)
+        let grant = bucket.take(500, .interactive, now: .seconds(100))
+        #expect(grant == .granted(25))
+        bucket.share(among: 0, now: .seconds(100))
+        #expect(bucket.rate(now: .seconds(100)) == 100)
+    }
+}
