@@ -140,6 +140,11 @@ import Testing
             .settle(.rejected(reason: "FUTURE_CODE", suspectToken: false))
         ),
         (
+            "a code newer than this build, and no reason to renew the access token", 401,
+            envelope("UNAUTHENTICATED", code("FUTURE_CODE")),
+            .settle(.rejected(reason: "FUTURE_CODE", suspectToken: false))
+        ),
+        (
             "no information, server's fault", 500, envelope("UNKNOWN", code("UNSPECIFIED_ERROR")),
             .backOff(floor: .seconds(10), reason: "UNSPECIFIED_ERROR")
         ),
