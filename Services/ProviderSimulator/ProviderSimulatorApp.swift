@@ -22,7 +22,8 @@ struct ProviderSimulatorApp {
         func listener(_ port: ProviderPort, _ key: ConfigurationKey) throws -> ProviderListener {
             ProviderListener(
                 role: port, simulator: simulator, host: try context.settings.string(.simulatorHost),
-                port: try context.settings.integer(key), portKey: key, identity: identity, ports: ports,
+                port: try context.settings.integer(key), portKey: key, identity: identity,
+                clientAuthorityFile: try context.settings.optionalString(.clientAuthorityFile), ports: ports,
                 eventLoopGroup: context.eventLoopGroup, logger: context.logger,
                 readiness: context.readiness.condition(port.name, waiting: "not listening yet"))
         }

@@ -20,6 +20,9 @@ extension ConfigurationKey {
     static let authorityFile = ConfigurationKey(
         "SIMULATOR_CA_FILE",
         summary: "Where the authority of a certificate made here is written, for clients to trust; kept over restarts.")
+    static let clientAuthorityFile = ConfigurationKey(
+        "SIMULATOR_CLIENT_CA_FILE", .file,
+        summary: "The authority (PEM) whose client certificates may push to APNs without a provider token.")
     static let logSize = ConfigurationKey(
         "SIMULATOR_LOG_SIZE", .integer(0...10_000_000), default: "100000",
         summary: "How many requests are kept; with 0 they are only counted.")
@@ -40,6 +43,6 @@ extension ConfigurationKey {
     /// What the simulator reads besides the common keys.
     static let simulator: [ConfigurationKey] = [
         .simulatorHost, .apnsPort, .apnsSandboxPort, .fcmPort, .controlPort, .certificateFile, .keyFile, .authorityFile,
-        .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime, .remoteImages,
+        .clientAuthorityFile, .logSize, .apnsStreams, .tokenScenarios, .accessTokenLifetime, .remoteImages,
     ]
 }

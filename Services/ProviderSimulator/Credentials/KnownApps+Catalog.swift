@@ -9,8 +9,11 @@ extension KnownApps {
     init(_ catalog: AppCatalog) throws(ConfigurationError) {
         self.init()
         for app in catalog.apps {
-            // A certificate is known by its authority, not by its app.
-            if let apns = app.apns, case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
+            if let apns = app.apns {
+                certifiedTopics.insert(apns.topic)
+                // A certificate is known by its authority, not by its app.
+                if case .key(let key) = apns.credential { try add(APNsKey(key, of: apns), of: app.id) }
+            }
             if let fcm = app.fcm { add(try ServiceAccount(file: fcm.serviceAccountFile)) }
         }
     }

@@ -55,6 +55,6 @@ extension ProviderRequest {
         self.init(
             connection: request.connection, stream: request.stream, method: request.method, path: request.path,
             headers: request.headers.map { Header($0.name, $0.value, neverIndexed: $0.neverIndexed) },
-            body: request.body, receivedAt: receivedAt)
+            body: request.body, receivedAt: receivedAt, hasClientCertificate: request.hasClientCertificate)
     }
 }

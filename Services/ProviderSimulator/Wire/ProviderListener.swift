@@ -16,6 +16,8 @@ struct ProviderListener: Service {
     /// Named when the port is taken.
     let portKey: ConfigurationKey
     let identity: ServerIdentity
+    /// Of client certificates that APNs takes in place of provider tokens, in PEM; `nil` when it takes none.
+    var clientAuthorityFile: String?
     let ports: ProviderPorts
     let eventLoopGroup: any EventLoopGroup
     let logger: Logger
@@ -39,7 +41,7 @@ struct ProviderListener: Service {
     func start() async throws -> HTTP2Server {
         do {
             let server = try await HTTP2Server.start(
-                host: host, port: port, tls: identity.face, settings: settings, eventLoopGroup: eventLoopGroup,
+                host: host, port: port, tls: usualFace, settings: settings, eventLoopGroup: eventLoopGroup,
                 logger: logger,
                 events: { [role, simulator, ports] event in
                     ports.record(event, on: role)
@@ -87,6 +89,14 @@ struct ProviderListener: Service {
         case .unknownAuthority: .present(identity.unknownFace)
         case .wrongProtocol: .present(identity.face.offering(["http/1.1"]))
         }
+    }
+
+    private var usualFace: HTTP2ServerTLS {
+        var face = identity.face
+        if case .apns = role, let clientAuthorityFile {
+            face.clientCertificates = .optional(caFile: clientAuthorityFile)
+        }
+        return face
     }
 
     /// An APNs connection starts with a single stream (A.3); the provider raises it.

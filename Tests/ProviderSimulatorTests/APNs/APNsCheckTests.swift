@@ -151,4 +151,20 @@ import Testing
             #"{"aps":{"alert":{"body":""#.utf8) + [UInt8](repeating: 0x61, count: size - frame.utf8.count)
             + Array(#""}}}"#.utf8)
     }
+
+    @Test func `a client certificate stands in for a provider token, for known topics and not for locations`() {
+        let simulator = Fixture.simulator()
+        func reason(_ change: (inout PushDraft) -> Void) -> String? {
+            simulator.push {
+                $0.hasClientCertificate = true
+                $0["authorization"] = nil
+                change(&$0)
+            }?.reason
+        }
+        #expect(reason { _ in } == nil)
+        #expect(reason { $0["authorization"] = "bearer nonsense" } == nil, "what it says is ignored")
+        #expect(reason { $0["apns-topic"] = "com.example.other" } == "TopicDisallowed")
+        #expect(reason { $0.type("location", topic: Fixture.bundle + ".location-query", "{}") } == "Forbidden")
+        #expect(simulator.push { $0["authorization"] = nil }?.reason == "MissingProviderToken")
+    }
 }

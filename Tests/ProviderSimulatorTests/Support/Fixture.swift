@@ -82,6 +82,7 @@ struct PushDraft {
     var method = "POST"
     var path = "/3/device/\(Fixture.token)"
     var receivedAt = Fixture.now
+    var hasClientCertificate = false
     var body = Array(#"{"aps":{"alert":{"title":"Hi","body":"Yo"}}}"#.utf8)
     private(set) var headers = [
         Header("authorization", Fixture.authorization), Header("apns-push-type", "alert"),
@@ -111,7 +112,7 @@ struct PushDraft {
     var request: ProviderRequest {
         ProviderRequest(
             connection: connection, stream: stream, method: method, path: path, headers: headers, body: body,
-            receivedAt: receivedAt)
+            receivedAt: receivedAt, hasClientCertificate: hasClientCertificate)
     }
 }
 

@@ -17,7 +17,12 @@ import TestSupport
         let endpoint: HTTP2Endpoint
         let ports: ProviderPorts
 
-        func client(_ configuration: HTTP2ClientConfiguration = .init()) throws -> HTTP2Client {
+        func client(
+            _ configuration: HTTP2ClientConfiguration = .init(),
+            certificate: HTTP2Endpoint.ClientCertificate? = nil
+        ) throws -> HTTP2Client {
+            var endpoint = endpoint
+            endpoint.tls.clientCertificate = certificate
             var configuration = configuration
             configuration.connectInterval = .zero
             configuration.maximumResends = 0
@@ -28,7 +33,7 @@ import TestSupport
     }
 
     static func withListener(
-        _ role: ProviderPort, _ body: (Listening, HTTP2Client) async throws -> Void
+        _ role: ProviderPort, clientAuthorityFile: String? = nil, _ body: (Listening, HTTP2Client) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "simulator-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -36,7 +41,8 @@ import TestSupport
         let simulator = Fixture.simulator { $0.readsTokenPrefixes = true }
         let listener = ProviderListener(
             role: role, simulator: simulator, host: "127.0.0.1", port: 0, portKey: .apnsPort,
-            identity: identity, ports: ProviderPorts(), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            identity: identity, clientAuthorityFile: clientAuthorityFile, ports: ProviderPorts(),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test"),
             readiness: Readiness().condition("listener", waiting: "starting"))
         let server = try await listener.start()
@@ -78,6 +84,24 @@ import TestSupport
             let entry = try #require(listening.simulator.log.requests(of: .apns).first)
             #expect(entry.environment == .development && entry.request.connection == 1)
             #expect(entry.request.headers.filter(\.neverIndexed).map(\.name).contains("apns-id"))
+        }
+    }
+
+    @Test func `a client certificate pushes without a provider token, and without one nobody does`() async throws {
+        let certificates = try TestCertificates.shared()
+        try await Self.withListener(.apns(.production), clientAuthorityFile: certificates.authorityFile) {
+            listening, stranger async throws in
+            let known = try listening.client(
+                certificate: .init(
+                    certificateFile: certificates.clientCertificateFile, keyFile: certificates.clientKeyFile))
+            let push = HTTP2Request(
+                path: "/3/device/\(Fixture.token)",
+                headers: [HTTP2Header(name: "apns-topic", value: Fixture.bundle)],
+                body: Array(#"{"aps":{"alert":"hi"}}"#.utf8))
+            let taken = try await known.execute(push, deadline: .seconds(10)).status
+            let refused = try await stranger.execute(push, deadline: .seconds(10)).status
+            await known.shutdown()
+            #expect(taken == 200 && refused == 403)
         }
     }
 

@@ -7,7 +7,7 @@ extension APNsReview {
             throw APNsRefusal(.missingTopic, "apns-topic is absent and a provider token does not imply one")
         }
         guard APNsTopic.isWellFormed(name) else { throw APNsRefusal(.badTopic, "apns-topic is not a topic") }
-        let allowed = key?.topics ?? []
+        let allowed = push.request.hasClientCertificate ? apps.topics : key?.topics ?? []
         let topic = APNsTopic(name, among: allowed)
         // A device manager's topic is the subject of its certificate, which no list of apps holds.
         let isForDeviceManagement = type == .mdm && name.hasPrefix("com.apple.mgmt.")
@@ -18,6 +18,9 @@ extension APNsReview {
     }
 
     func checkTypeAgainstTopic() throws(APNsRefusal) {
+        if type == .location, push.request.hasClientCertificate {
+            throw APNsRefusal(.forbidden, "a location push takes a provider token, never a certificate")
+        }
         guard let type, let topic, topic.suffix != type.topicSuffix else { return }
         // What users saw on the wire (A.5): these two types to the plain topic, and any other mismatch.
         let lacksSuffix = topic.suffix.isEmpty && (type == .voip || type == .complication)

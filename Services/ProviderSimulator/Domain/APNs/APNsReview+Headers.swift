@@ -46,6 +46,8 @@ extension APNsReview {
     }
 
     mutating func checkAuthorization() throws(APNsRefusal) {
+        // A certificate speaks for itself, and what the header says besides is ignored (A.4).
+        if push.request.hasClientCertificate { return }
         guard let authorization = push.authorization else {
             throw APNsRefusal(.missingProviderToken, "there is no authorization header")
         }

@@ -24,6 +24,11 @@ struct KnownApps: Sendable {
         apnsKeys[key.keyID]?.environments.formUnion(key.environments)
     }
 
+    /// Every bundle topic that exists.
+    var topics: Set<String> { apnsKeys.values.reduce(into: certifiedTopics) { $0.formUnion($1.topics) } }
+    /// Those that are known whether or not a key is for them.
+    var certifiedTopics: Set<String> = []
+
     mutating func add(_ account: ServiceAccount) {
         serviceAccounts[account.email] = account
         projects.insert(account.project)

@@ -25,6 +25,8 @@ struct ProviderRequest: Sendable {
     let headers: [Header]
     let body: [UInt8]
     let receivedAt: Timestamp
+    /// Whether the client proved itself by a certificate that the port trusts.
+    var hasClientCertificate = false
 
     /// The first value of a header.
     subscript(header: String) -> String? { headers.first { $0.name == header }?.value }
