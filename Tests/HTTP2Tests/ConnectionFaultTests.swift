@@ -60,6 +60,41 @@ struct ConnectionFaultTests {
         }
     }
 
+    @Test func `a peer that went silent where PINGs may not be sent is left after an unanswered request`() async throws
+    {
+        let log = RequestLog()
+        try await Harness.run(
+            configuration: .testing.with {
+                $0.pingAfter = nil
+                $0.pingTimeout = .milliseconds(50)
+            },
+            handler: { log.begin($0) == 1 ? [.stall] : [.respond(status: 200)] }
+        ) { harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .milliseconds(200)) }
+            #expect(error == .deadlineExceeded(written: true))
+            let response = try await harness.send()
+            #expect(response.status == 200)
+            #expect(log.requests.map(\.connection) == [1, 2])
+        }
+    }
+
+    @Test func `a slow answer does not cost a connection that still speaks`() async throws {
+        let log = RequestLog()
+        try await Harness.run(
+            configuration: .testing.with {
+                $0.pingAfter = nil
+                $0.pingTimeout = .seconds(10)
+            },
+            handler: { log.begin($0) == 1 ? [.wait(.seconds(20)), .respond(status: 200)] : [.respond(status: 200)] }
+        ) { harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .milliseconds(200)) }
+            #expect(error == .deadlineExceeded(written: true))
+            let response = try await harness.send()
+            #expect(response.status == 200)
+            #expect(log.requests.map(\.connection) == [1, 1])
+        }
+    }
+
     @Test func `a slow peer that answers PING keeps its connection`() async throws {
         let gate = Gate()
         try await Harness.run(

@@ -23,6 +23,8 @@ final class ClientChannelHandler: ChannelInboundHandler {
     /// It is on the core's list of connections to flush at the end of the turn.
     var isTouched = false
     var goAway: HTTP2GoAwayNotice?
+    /// Since when nothing was read while requests were open.
+    private(set) var quietSince = NIODeadline.now()
     private var isClosing = false
     /// Why the connection is about to end, when we know.
     private var failure: HTTP2Failure?
@@ -61,7 +63,8 @@ final class ClientChannelHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let session else { return }
-        liveness?.wake(now: .now())
+        quietSince = .now()
+        liveness?.wake(now: quietSince)
         let bytes = unwrapInboundIn(data)
         do {
             try bytes.withUnsafeReadableBytes { try session.receive($0) }
@@ -155,7 +158,10 @@ final class ClientChannelHandler: ChannelInboundHandler {
             arena.append(destination)
             call.burst.requests.write(call.index, to: &arena)
         }
-        if calls.isEmpty { watch() }
+        if calls.isEmpty {
+            quietSince = .now()
+            watch()
+        }
         calls.insert(call, at: stream)
         call.place = .open(self, stream: stream)
         // Stream ids only grow (RFC 9113 §5.1.1): the last one ends the connection's usefulness.

@@ -201,6 +201,7 @@ final class ClientCore {
             for call in calls where !call.isFinished {
                 let deadline = call.burst.deadline
                 if deadline <= now {
+                    leaveSilent(call, now)
                     abandon(call, .deadlineExceeded(written: call.isWritten))
                 } else {
                     earliest = min(earliest ?? deadline, deadline)
@@ -210,6 +211,15 @@ final class ClientCore {
         waiting.removeAll { $0.isFinished }
         if let due = deadlines.fired(now: now, earliest: earliest) { setDeadlineTimer(due) }
         turn()
+    }
+
+    /// A request went unanswered on a connection that said nothing else either. Where PINGs may not be sent, nothing but
+    /// this tells that the peer is gone, and every further request there would have the same fate.
+    private func leaveSilent(_ call: Call, _ now: NIODeadline) {
+        guard case .open(let connection, _) = call.place, !connection.isDraining,
+            connection.quietSince + TimeAmount(configuration.pingTimeout) <= now
+        else { return }
+        drain(connection)
     }
 
     // MARK: Growth

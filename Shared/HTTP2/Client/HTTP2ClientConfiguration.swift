@@ -23,7 +23,8 @@ package struct HTTP2ClientConfiguration: Hashable, Sendable {
 
     /// Send a PING when requests are open and nothing was read for this long; nil never does.
     package var pingAfter: Duration? = .seconds(10)
-    /// Give a connection up when a PING has brought nothing for this long.
+    /// Give a connection up when a PING has brought nothing for this long; where none is sent, leave it when a request
+    /// passes its deadline and nothing at all was read for this long.
     package var pingTimeout: Duration = .seconds(10)
     /// TCP_USER_TIMEOUT: give a connection up when sent bytes stay unacknowledged for this long (Linux only).
     package var unacknowledgedTimeout: Duration? = .seconds(20)
