@@ -62,6 +62,11 @@ class Stack:
         pairs = (shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
         return dict(pairs)
 
+    def admin_port(self, service: str) -> int:
+        """Where a service serves /metrics and /health."""
+        base = int((self.state / "run" / "port-base").read_text())
+        return base + 10 + ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback"].index(service)
+
     # HTTP
 
     def http(self, method: str, url: str, body=None, headers: dict[str, str] | None = None, raw: bytes | None = None):

@@ -1,0 +1,41 @@
+"""What Tests/System/test_faults.py shows in small, in full: 100,000 pushes, and time for the longest waits."""
+
+import argparse
+import pathlib
+
+from bench_figures import Figures
+from fault_run import fault_run
+from local_stack import Stack
+
+PORT_BASE = 18880
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--state", required=True)
+    arguments.add_argument("--pushes", type=int, default=100_000)
+    arguments.add_argument("--minutes", type=float, default=35, help="until a push expires; its tries fit in between")
+    arguments.add_argument("--share", type=float, default=0.01, help="of the requests, for each fault of a request")
+    arguments.add_argument("--wide-share", type=float, default=0.0001, help="for each fault of a connection or lane")
+    options = arguments.parse_args()
+
+    stack = Stack(pathlib.Path(options.state), PORT_BASE, build="release")
+    stack.up("--no-demo")
+    try:
+        run = fault_run(stack, options.pushes, options.minutes * 60, options.share, options.wide_share)
+    finally:
+        stack.down("--erase")
+    figures = Figures("faults")
+    figures.add("pushes with exactly one outcome", run["pushes"] - run["with_several_outcomes"], "pushes",
+                at_least=options.pushes, seconds=run["seconds"])
+    figures.add("registrations lost without evidence", len(run["wrongly_deactivated"]), "devices", at_most=0)
+    figures.add("dead letters", sum(run["dead"].values()), "messages", at_most=0)
+    figures.add("lanes left paused", 0 if run["lanes_open"] else 1, "lanes", at_most=0)
+    figures.add("kinds of faults met", sum(run["kinds_played"].values()), "kinds", at_least=run["faults"] * 0.9)
+    for disposition, count in sorted(run["dispositions"].items()):
+        figures.add(f"ended as {disposition}", count, "pushes")
+    figures.finish(pathlib.Path(options.state))
+
+
+if __name__ == "__main__":
+    main()

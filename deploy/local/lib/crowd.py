@@ -1,0 +1,235 @@
+"""Many users with a device each, the notifications they are sent, and what became of every one of them.
+
+Looks on from outside: registrations and notifications go in over the bus, outcomes are read off a queue of its own, and
+what the providers were sent is read off the simulator.
+"""
+
+import collections
+import concurrent.futures
+import json
+import subprocess
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+
+import pika
+from local_stack import eventually
+
+APPS = {"apns": ["family-portal", "hide-and-seek"], "fcm": ["family-portal"]}
+
+
+@dataclass
+class Outcomes:
+    """Everything that was said about any notification, as it comes."""
+
+    url: str
+    by_notification: dict[str, list[str]] = field(default_factory=lambda: collections.defaultdict(list))
+
+    def __enter__(self):
+        self.connection = pika.BlockingConnection(pika.URLParameters(self.url))
+        self.channel = self.connection.channel()
+        queue = self.channel.queue_declare("", exclusive=True).method.queue
+        self.channel.queue_bind(queue, "outcomes", "#")
+        self.channel.basic_consume(queue, self._take, auto_ack=True)
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.thread.join(10)
+        self.connection.close()
+
+    def _listen(self):
+        while not self.ends.is_set():
+            self.connection.process_data_events(time_limit=0.2)
+
+    def _take(self, _channel, method, _properties, body):
+        for outcome in json.loads(body)["outcomes"]:
+            answer = outcome["answer"]
+            self.by_notification[outcome["notification"].lower()].append(answer["disposition"])
+
+    def of(self, notifications) -> dict[str, list[str]]:
+        return {one: self.by_notification[one] for one in notifications if one in self.by_notification}
+
+
+class Crowd:
+    """So many users of one provider, on one device each; the apps take turns."""
+
+    def __init__(self, stack, provider: str, size: int):
+        self.stack, self.provider, self.size = stack, provider, size
+        self.name = uuid.uuid4().hex[:8]
+        self.apps = APPS[provider]
+        self.notifications: set[str] = set()
+
+    def app(self, number: int) -> str:
+        return self.apps[number % len(self.apps)]
+
+    def user(self, number: int) -> str:
+        return f"crowd-{self.provider}-{self.name}-{number}"
+
+    def token(self, number: int) -> str:
+        return f"{self.name}{number:056x}" if self.provider == "apns" else f"crowd-{self.name}-{number}"
+
+    def register(self) -> None:
+        def commands():
+            for number in range(self.size):
+                command = {"verb": "register", "user": self.user(number), "provider": self.provider,
+                           "environment": "production", "token": self.token(number)}
+                body = {"type": "heliograph.device-command", "version": 1, "trace": trace(), "app": self.app(number),
+                        "command": command}
+                yield "devices", "command.register", body
+
+        publish(self.stack, commands())
+        eventually(lambda: self.registered() == self.size, 60 + self.size / 100, "every registration")
+
+    def registered(self) -> int:
+        return int(self.query("SELECT count(*)"))
+
+    def inactive(self) -> dict[str, str]:
+        """The tokens to which nothing would be sent any more, and why."""
+        lines = self.query("SELECT token || ' ' || state_reason", "AND state <> 'active'").splitlines()
+        return dict(line.split(" ", 1) for line in lines)
+
+    def query(self, select: str, condition: str = "") -> str:
+        done = subprocess.run(
+            ["psql", "-XAtq", self.stack.env["DATABASE_URL"], "-c",
+             f"{select} FROM registry.registration WHERE user_id LIKE 'crowd-{self.provider}-{self.name}-%' {condition}"],
+            capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.strip()
+
+    def notify(self, lifetime: float, numbers=None, together: int = 1) -> set[str]:
+        """One notification for each user, `together` to a message of the bus; in both lanes."""
+        numbers = list(range(self.size) if numbers is None else numbers)
+        expires = int((time.time() + lifetime) * 1000)
+        sent: set[str] = set()
+
+        def messages():
+            by_app = collections.defaultdict(list)
+            for number in numbers:
+                by_app[self.app(number)].append(number)
+            for app, members in by_app.items():
+                for place in range(0, len(members), together):
+                    recipients = []
+                    for number in members[place : place + together]:
+                        notification = str(uuid.uuid4())
+                        sent.add(notification)
+                        recipients.append({"user": self.user(number), "notification": notification, "badge": 1})
+                    lane = "bulk" if (place // together) % 2 else "interactive"
+                    body = {"type": "heliograph.notification", "version": 1, "trace": trace(), "app": app,
+                            "rule": "crowd", "lane": lane, "expiresAt": expires, "recipients": recipients,
+                            "content": {"title": "Hello", "body": "Are you there?", "silent": False}}
+                    yield "notifications", f"{lane}.{app}", body
+
+        publish(self.stack, messages())
+        self.notifications |= sent
+        return sent
+
+
+def trace() -> dict:
+    return {"id": str(uuid.uuid4()), "correlation": "crowd", "causation": "crowd"}
+
+
+def publish(stack, messages, at_once: int = 8) -> None:
+    """Publishes, and returns when the broker has confirmed every message. The order is nobody's."""
+    messages, lock = iter(messages), threading.Lock()
+
+    def work(_):
+        with stack.channel() as channel:
+            while True:
+                with lock:
+                    message = next(messages, None)
+                if message is None:
+                    return
+                exchange, key, body = message
+                channel.basic_publish(
+                    exchange, key, json.dumps(body).encode(),
+                    pika.BasicProperties(content_type="application/json", delivery_mode=2), mandatory=True)
+
+    with concurrent.futures.ThreadPoolExecutor(at_once) as workers:
+        list(workers.map(work, range(at_once)))
+
+
+class Simulator:
+    """The control port of a stack's simulator."""
+
+    def __init__(self, stack):
+        self.stack, self.url = stack, stack.env["SIMULATOR_URL"]
+
+    def ask(self, method: str, path: str, body=None):
+        status, answer = self.stack.http(method, self.url + path, body)
+        assert status in (200, 201, 204), f"{method} {path}: {status} {answer}"
+        return answer
+
+    def every_fault(self, provider: str, share: float, wide_share: float, seed: int) -> list[dict]:
+        """Scripts every fault there is. One that meets more than the request it is drawn for has a share of its own."""
+        faults = self.ask("GET", f"/faults?provider={provider}&share={share}")
+        faults = faults if isinstance(faults, list) else faults["outcomes"]
+        for fault in faults:
+            if is_wide(fault):
+                fault["share"] = wide_share
+        self.ask("POST", f"/outcomes?seed={seed}", faults)
+        return faults
+
+    def calm(self) -> None:
+        for path in ("/outcomes", "/disturbances"):
+            self.ask("DELETE", path)
+
+    def summary(self) -> dict:
+        return self.ask("GET", "/summary")
+
+
+CONNECTION = {"drop", "close", "stall", "goaway", "max_streams"}
+# What a provider says of the sender and not of one push: it stops the lane until somebody mends it.
+CREDENTIAL = {
+    "BadCertificate", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken", "BadPath",
+    "BadTopic", "DuplicateHeaders", "ExpiredProviderToken", "Forbidden", "InvalidProviderToken", "MethodNotAllowed", "MissingProviderToken",
+    "MissingTopic", "TooManyProviderTokenUpdates", "TopicDisallowed", "UnrelatedKeyIdInToken", "SENDER_ID_MISMATCH",
+    "THIRD_PARTY_AUTH_ERROR",
+}
+BARE = {"401 bare", "403 bare", "404 bare"}
+
+
+def is_wide(fault: dict) -> bool:
+    """Whether a fault meets every request of its connection or its lane, and not only the one it is drawn for."""
+    reasons = {fault.get("reason"), fault.get("error_code")}
+    return bool(CONNECTION & fault.keys() or CREDENTIAL & reasons or fault.get("name") in BARE)
+
+
+class Evidence:
+    """Which faults each token met, read off the simulator's log while it still holds them."""
+
+    def __init__(self, simulator: Simulator, providers):
+        self.simulator = simulator
+        self.last = {provider: 0 for provider in providers}
+        self.faults: dict[str, set[str]] = collections.defaultdict(set)
+
+    def collect(self) -> None:
+        for provider in self.last:
+            while True:
+                page = self.simulator.ask("GET", f"/{provider}/requests?since={self.last[provider]}&limit=5000")
+                for request in page["requests"]:
+                    if "fault" in request and request.get("token"):
+                        self.faults[request["token"]].add(request["fault"])
+                if not page["requests"]:
+                    break
+                self.last[provider] = page["requests"][-1]["sequence"]
+
+
+def lanes_open(stack) -> dict[str, float]:
+    """Each sender's lanes by name: 1 while it sends, 0 while it pauses."""
+    lanes = {}
+    for service in ("apns-sender", "fcm-sender"):
+        for line in metrics(stack, service).splitlines():
+            if line.startswith("heliograph_lane_open{"):
+                name, value = line.rsplit(" ", 1)
+                lanes[name] = float(value)
+    return lanes
+
+
+def metrics(stack, service: str) -> str:
+    status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port(service)}/metrics")
+    assert status == 200, text
+    return text if isinstance(text, str) else json.dumps(text)
