@@ -155,7 +155,7 @@ let package = Package(
             [
                 "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics, lifecycle,
                 configuration,
-            ], data: ["Storage/Migrations"]),
+            ], data: ["Storage/Migrations", "README.md"]),
         service(
             "Pushctl",
             [
@@ -222,7 +222,7 @@ let package = Package(
         tests(
             "Feedback",
             [
-                "Feedback", "ServiceKit", "Messaging", "Postgres", "PushProtocol", "TestSupport", logging,
+                "Feedback", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
                 configuration,
             ]),
         tests(

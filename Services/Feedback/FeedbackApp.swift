@@ -4,20 +4,33 @@ import ServiceKit
 
 /// Turns what providers say against tokens into evidence, and evidence into commands to the registry.
 @main struct FeedbackApp {
+    static let keys: [ConfigurationKey] = .amqp + .postgres + FeedbackSettings.keys
+
     static func main() async {
         await ServiceMain.run(
-            "feedback", summary: "Retires the registrations that providers say are gone.", keys: .amqp + .postgres,
+            "feedback", summary: "Retires the registrations that providers say are gone, on evidence.", keys: keys,
             build: build)
     }
 
     /// Configuration, connections, handler, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let database = try context.database(schema: "feedback", migration: 1)
+        let settings = try FeedbackSettings(context.settings)
+        let database = try context.database(schema: "feedback", migration: 2)
         let bus = try context.bus(queues: [.feedbackOutcomes], publishingTo: [.devices])
         let stage = Stage(
             service: context.name, queues: [.feedbackOutcomes], bus: bus.bus,
-            handler: OutcomeHandler(store: EvidenceStore(database.pool)), logger: context.logger)
+            handler: OutcomeHandler(store: EvidenceStore(database.pool, settlingTime: settings.settlingTime)),
+            logger: context.logger)
         context.watch(stage, on: bus)
-        return ServiceAssembly(database.services + bus.services + [stage])
+
+        let store = JudgementStore(
+            database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
+        let judge = Judge(
+            store: store,
+            publisher: CommandPublisher(
+                service: context.name, store: store, bus: bus.bus, now: { .now }, logger: context.logger),
+            logger: context.logger)
+        context.readiness.register("guard") { judge.condition }
+        return ServiceAssembly(database.services + bus.services + [judge, stage])
     }
 }

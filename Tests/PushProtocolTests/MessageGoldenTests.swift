@@ -105,6 +105,14 @@ import Testing
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 
+    @Test func `a moment keeps its millisecond through Foundation's Date`() {
+        for milliseconds in Int64(1_767_225_600_000)..<1_767_225_602_000 {
+            let moment = Timestamp(milliseconds: milliseconds)
+            #expect(Timestamp(moment.date) == moment)
+        }
+        #expect(Timestamp(Date(timeIntervalSince1970: 1_767_225_600.000_999)).milliseconds == 1_767_225_600_000)
+    }
+
     @Test func `how the lane fares and where a push was accepted survive the trip, and older builds write neither`()
         throws
     {

@@ -6,18 +6,20 @@ struct Finding: Hashable, Sendable {
     enum Verdict: String, Sendable {
         /// The provider says that the token is gone.
         case gone
-        /// The reason may be about the token, or about our configuration: kept as evidence, acted on by nobody yet.
+        /// The reason may be about the token, or about our configuration: it is weighed (``SuspicionRule``).
         case suspect
+        /// The other environment took the push: the registration belongs there.
+        case misplaced
     }
 
     var notification: UUID
     var device: UUID
-    var app: AppID
-    var origin: Outcomes.Origin
-    var environment: ProviderEnvironment?
+    var lane: FeedbackLane
     var verdict: Verdict
     var reason: String
     var goneSince: Timestamp?
+    /// Where the push was accepted, of a misplaced registration.
+    var elsewhere: ProviderEnvironment?
     var registeredAt: Timestamp?
     var observedAt: Timestamp
 
@@ -32,29 +34,37 @@ struct Finding: Hashable, Sendable {
         case .rejected(let reason, suspectToken: true):
             verdict = .suspect
             self.reason = reason
-            goneSince = nil
-        case .rejected(_, suspectToken: false), .accepted, .throttled, .misconfigured, .expired, .skipped, .unknown:
+        case .accepted:
+            guard let elsewhere = outcome.elsewhere, elsewhere != batch.environment else { return nil }
+            verdict = .misplaced
+            reason = "accepted in \(elsewhere.rawValue)"
+            self.elsewhere = elsewhere
+        case .rejected(_, suspectToken: false), .throttled, .misconfigured, .expired, .skipped, .unknown:
             return nil
         }
         notification = outcome.notification
         self.device = device
-        app = batch.app
-        origin = batch.origin
-        environment = batch.environment
+        lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
         registeredAt = outcome.registeredAt
         observedAt = outcome.at
     }
 
-    /// What the registry is asked to do about it: deactivate, unless the registration was taken again since.
-    ///
-    /// With a provider's timestamp, a registration newer than it is kept (`push-protocols` C.3). Without one, a
-    /// registration newer than the one that the push was addressed to is kept.
-    var command: DeviceCommand.Command? {
+    /// What becomes of it as soon as it is heard of. It is kept either way.
+    enum Standing: String, Sendable {
+        /// The registration is newer than the provider's word (`push-protocols` C.3): nothing follows.
+        case stale
+        /// It is judged when the minute it belongs to can be seen as a whole.
+        case waiting
+        /// Its command goes out at once: a correction takes nothing from anybody.
+        case published
+    }
+
+    var standing: Standing {
         switch verdict {
+        case .misplaced: .published
+        case .suspect: .waiting
         case .gone:
-            .deactivate(
-                device: device, notRegisteredSince: goneSince ?? registeredAt ?? observedAt, reason: reason)
-        case .suspect: nil
+            if let goneSince, let registeredAt, registeredAt > goneSince { .stale } else { .waiting }
         }
     }
 }
@@ -63,14 +73,14 @@ extension Outcomes {
     /// Every finding of the batch, in its order.
     var findings: [Finding] { outcomes.compactMap { Finding($0, in: self) } }
 
-    /// The commands that follow from the findings: one message each, with ids that a redelivery makes again.
-    var commands: [DeviceCommand] {
-        findings.enumerated().compactMap { index, finding in
-            finding.command.map { command in
-                DeviceCommand(
-                    trace: trace.next(id: DerivedID.caused(by: trace.id, command.verb.rawValue, index: index)),
-                    app: app, command: command)
-            }
+    /// The commands that need no judgement: one message each, with ids that a redelivery makes again.
+    var corrections: [DeviceCommand] {
+        findings.compactMap { finding in
+            guard let environment = finding.elsewhere else { return nil }
+            let command = DeviceCommand.Command.correct(device: finding.device, environment: environment)
+            let push = DerivedID.push(notification: finding.notification, device: finding.device)
+            return DeviceCommand(
+                trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: app, command: command)
         }
     }
 }

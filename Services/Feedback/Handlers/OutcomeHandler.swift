@@ -2,7 +2,7 @@ import Messaging
 import PushProtocol
 import ServiceKit
 
-/// Outcomes that are not acceptances in, device commands out. The evidence is kept before anything is asked for.
+/// What providers say about registrations is kept, to be judged (``Judge``). Only corrections go out at once.
 struct OutcomeHandler: StageHandler {
     private let store: EvidenceStore
 
@@ -13,10 +13,10 @@ struct OutcomeHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
-        try await Outage.ofDatabase { try await store.record(batch.flatMap(\.message.findings)) }
+        try await Outage.ofDatabase { try await store.record(batch.map(\.message)) }
         return try batch.map { delivery in
             .done(
-                try delivery.message.commands.map { command in
+                try delivery.message.corrections.map { command in
                     try Outbound(command, to: .devices, routingKey: command.routingKey)
                 })
         }

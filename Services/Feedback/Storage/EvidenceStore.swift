@@ -2,38 +2,91 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The table of what providers said against registrations.
+/// The table of what providers said against registrations, as the stage writes it.
 struct EvidenceStore: Sendable {
     private let database: PostgresPool
+    private let settlingTime: Duration
+    private let now: @Sendable () -> Timestamp
 
-    init(_ database: PostgresPool) { self.database = database }
+    /// `settlingTime` is how long evidence waits before it is judged.
+    init(
+        _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () -> Timestamp = { .now }
+    ) {
+        self.database = database
+        self.settlingTime = settlingTime
+        self.now = now
+    }
 
-    /// Keeps every finding once, in one statement; what is there already stays as it is.
-    func record(_ findings: [Finding]) async throws(PostgresError) {
-        let rows = Dictionary(findings.map { (Key($0), $0) }) { first, _ in first }.values.sorted {
-            Key($0) < Key($1)
-        }
-        guard !rows.isEmpty else { return }
+    /// Keeps every finding once, with how its lane fares, in one statement. What is there already stays as it is, and so
+    /// does what was decided about it.
+    func record(_ batches: [Outcomes]) async throws(PostgresError) {
+        let rows = Self.rows(of: batches)
+        let pulses = Self.pulses(of: batches)
+        guard !rows.isEmpty || !pulses.isEmpty else { return }
+        let findings = rows.map(\.finding)
+        let due = (now() + settlingTime).date
         try await database.execute(
             """
+            WITH pulse AS (
+                INSERT INTO feedback.pulse AS p (app, provider, environment, minute, sender, answered, accepted_at)
+                SELECT * FROM unnest(
+                    \(pulses.map(\.lane.app.rawValue))::text[], \(pulses.map(\.lane.origin.rawValue))::text[],
+                    \(pulses.map(\.lane.environmentWord))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
+                    \(pulses.map(\.pulse.sender))::uuid[], \(pulses.map(\.pulse.answered))::bigint[],
+                    \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[])
+                ON CONFLICT (app, provider, environment, minute, sender) DO UPDATE SET
+                    answered = greatest(p.answered, excluded.answered),
+                    accepted_at = greatest(p.accepted_at, excluded.accepted_at)
+            )
             INSERT INTO feedback.evidence
                 (notification_id, device_id, app, provider, environment, finding, reason, gone_since, registered_at,
-                observed_at)
-            SELECT * FROM unnest(
-                \(rows.map(\.notification))::uuid[], \(rows.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
-                \(rows.map(\.origin.rawValue))::text[], \(rows.map { $0.environment?.rawValue })::text[],
-                \(rows.map(\.verdict.rawValue))::text[], \(rows.map(\.reason))::text[],
-                \(rows.map { $0.goneSince?.date })::timestamptz[], \(rows.map { $0.registeredAt?.date })::timestamptz[],
-                \(rows.map(\.observedAt.date))::timestamptz[])
+                observed_at, decision, due_at, cause, correlation, traceparent)
+            SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w
+            FROM unnest(
+                \(findings.map(\.notification))::uuid[], \(findings.map(\.device))::uuid[],
+                \(findings.map(\.lane.app.rawValue))::text[], \(findings.map(\.lane.origin.rawValue))::text[],
+                \(findings.map(\.lane.environmentWord))::text[], \(findings.map(\.verdict.rawValue))::text[],
+                \(findings.map { $0.reason.replacing("\0", with: "") })::text[],
+                \(findings.map { $0.goneSince?.date })::timestamptz[],
+                \(findings.map { $0.registeredAt?.date })::timestamptz[],
+                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.standing.rawValue))::text[],
+                \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
+                \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[]
+            ) AS new (n, d, a, p, e, f, r, g, t, o, s, c, k, w)
             ON CONFLICT (notification_id, device_id) DO NOTHING
             """)
     }
 
-    private struct Key: Hashable, Comparable {
-        let text: String
+    /// In the order of their keys, so that two batches cannot deadlock; of two words about one push the first counts.
+    private static func rows(of batches: [Outcomes]) -> [(finding: Finding, trace: Trace)] {
+        var rows: [String: (finding: Finding, trace: Trace)] = [:]
+        for batch in batches {
+            for finding in batch.findings {
+                let key = finding.notification.uuidString + finding.device.uuidString
+                if rows[key] == nil { rows[key] = (finding, batch.trace) }
+            }
+        }
+        return rows.sorted { $0.key < $1.key }.map(\.value)
+    }
 
-        init(_ finding: Finding) { text = finding.notification.uuidString + finding.device.uuidString }
+    private struct PulseKey: Hashable {
+        let lane: FeedbackLane
+        let minute: Timestamp
+        let sender: UUID
+    }
 
-        static func < (a: Key, b: Key) -> Bool { a.text < b.text }
+    private static func pulses(of batches: [Outcomes]) -> [(lane: FeedbackLane, pulse: LanePulse)] {
+        var latest: [PulseKey: LanePulse] = [:]
+        for batch in batches {
+            guard let pulse = batch.pulse else { continue }
+            let lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
+            let key = PulseKey(lane: lane, minute: pulse.minute, sender: pulse.sender)
+            if let known = latest[key], known.answered >= pulse.answered { continue }
+            latest[key] = pulse
+        }
+        return latest.sorted { a, b in
+            (a.key.lane, a.key.minute, a.key.sender.uuidString) < (b.key.lane, b.key.minute, b.key.sender.uuidString)
+        }
+        .map { ($0.key.lane, $0.value) }
     }
 }

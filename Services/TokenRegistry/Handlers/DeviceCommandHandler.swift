@@ -51,7 +51,12 @@ struct DeviceCommandHandler: StageHandler {
         case .correct:
             for command in run {
                 guard case .correct(let device, let environment) = command.command else { continue }
-                _ = try await store.correct(device: device, of: command.app, to: environment)
+                let moved = try await store.correct(device: device, of: command.app, to: environment)
+                logger.info(
+                    moved ? "registration moved to the environment it lives in" : "nothing to move: it is inactive",
+                    metadata: [
+                        "app": "\(command.app)", "device": "\(device)", "environment": "\(environment.rawValue)",
+                    ])
             }
         }
     }

@@ -103,40 +103,54 @@ struct RegistrationStore: Sendable {
         return devices
     }
 
-    /// Moves a registration to the environment it really lives in. It becomes another registration (the environment is
-    /// part of its id) with the same owner and time; one that is there already keeps its own.
+    /// Moves a registration to the environment it really lives in, in one statement: who signs out or registers
+    /// meanwhile comes before it or after it. It becomes another registration (the environment is part of its id) with
+    /// the same owner and time. Of two registrations of the token the later one decides: one that is there already and
+    /// newer, or was signed out or invalidated since, stays as it is.
     ///
     /// - Returns: whether there was an active registration to move.
-    func correct(device: UUID, of app: AppID, to environment: ProviderEnvironment) async throws -> Bool {
-        try await database.transaction { transaction in
-            let found = try await transaction.query(
-                """
-                SELECT device_id, app, user_id, provider, environment, token, registered_at
-                FROM registry.registration
-                WHERE device_id = \(device) AND app = \(app.rawValue) AND state = 'active'
-                    AND environment <> \(environment.rawValue)
-                FOR UPDATE
-                """)
-            guard let row = found.first else { return false }
-            let old = try Registration(row)
-            let claim = Claim(
-                app: old.app, user: old.user, provider: old.provider, environment: environment, token: old.token)
-            try await transaction.execute(
-                """
-                INSERT INTO registry.registration
-                    (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
-                VALUES (\(claim.device), \(old.app.rawValue), \(old.user.rawValue), \(old.provider.rawValue),
-                    \(environment.rawValue), \(old.token.secret), \(old.registeredAt.date), clock_timestamp())
-                ON CONFLICT (device_id) DO NOTHING
-                """)
-            try await transaction.execute(
-                """
+    func correct(
+        device: UUID, of app: AppID, to environment: ProviderEnvironment
+    ) async throws(PostgresError) -> Bool {
+        guard let moved = try await successor(of: device, of: app, in: environment) else { return false }
+        let count = try await database.query(
+            """
+            WITH old AS (
                 UPDATE registry.registration
                 SET state = 'replaced', state_reason = 'environment corrected', state_changed_at = clock_timestamp()
-                WHERE device_id = \(device)
-                """)
-            return true
-        }
+                WHERE device_id = \(device) AND state = 'active' AND environment <> \(environment.rawValue)
+                RETURNING app, user_id, provider, token, registered_at
+            ), new AS (
+                INSERT INTO registry.registration AS r
+                    (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
+                SELECT \(moved)::uuid, app, user_id, provider, \(environment.rawValue), token, registered_at,
+                    clock_timestamp()
+                FROM old
+                ON CONFLICT (device_id) DO UPDATE SET
+                    user_id = excluded.user_id, registered_at = excluded.registered_at, state = 'active',
+                    state_reason = NULL, state_changed_at = excluded.state_changed_at
+                WHERE r.registered_at <= excluded.registered_at
+                    AND (r.state IN ('active', 'replaced') OR r.state_changed_at < excluded.registered_at)
+            )
+            SELECT count(*) FROM old
+            """
+        ).single(Int64.self)
+        return count > 0
+    }
+
+    /// The id that a registration's token has in `environment`. Neither the token nor the provider behind an id ever
+    /// changes, so there is nothing to lock.
+    private func successor(
+        of device: UUID, of app: AppID, in environment: ProviderEnvironment
+    ) async throws(PostgresError) -> UUID? {
+        let rows = try await database.query(
+            """
+            SELECT device_id, app, user_id, provider, environment, token, registered_at
+            FROM registry.registration WHERE device_id = \(device) AND app = \(app.rawValue) AND provider = 'apns'
+            """)
+        guard let row = rows.first else { return nil }
+        let old = try Registration(row)
+        return DerivedID.device(app: old.app, provider: old.provider, environment: environment, token: old.token)
     }
 
     /// The active registrations of all these users, in one query.

@@ -1,9 +1,9 @@
-internal import AMQP
+package import AMQP
 internal import PushProtocol
 
 extension Outbound {
-    /// The message as it goes onto the bus.
-    func message(from service: String) -> AMQPMessage {
+    /// The message as it goes onto the bus: for who publishes beside a stage.
+    package func message(from service: String) -> AMQPMessage {
         AMQPMessage(
             exchange: exchange.name, routingKey: routingKey,
             properties: AMQPProperties(

@@ -7,7 +7,9 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    package init(_ date: Date) { milliseconds = Int64((date.timeIntervalSince1970 * 1000).rounded(.down)) }
+    /// Rounded down. Half a microsecond is granted, since a `Date` of today does not hold a millisecond exactly and one
+    /// less would be another registration's.
+    package init(_ date: Date) { milliseconds = Int64((date.timeIntervalSince1970 * 1000 + 0.0005).rounded(.down)) }
 
     /// The clock of this machine, now.
     package static var now: Timestamp { Timestamp(Date()) }

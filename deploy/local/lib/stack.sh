@@ -112,6 +112,9 @@ service_environment() {
       echo "REGISTRY_HOST=127.0.0.1"
       echo "REGISTRY_PORT=$REGISTRY_PORT"
       echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)" ;;
+    feedback)
+      # So that who tries things out need not wait: a storm of fewer tokens than the guard's minimum slips through.
+      echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;
     apns-sender)
       echo "APNS_URL=https://localhost:$SIMULATOR_APNS_PORT"
       echo "APNS_SANDBOX_URL=https://localhost:$SIMULATOR_APNS_SANDBOX_PORT"
@@ -164,6 +167,7 @@ export AMQP_URL='$(broker_url administrator "$(secret broker-administrator)")'
 export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
 export RULES_URL='http://127.0.0.1:$(admin_port rules)'
+export FEEDBACK_URL='http://127.0.0.1:$(admin_port feedback)'
 export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
 export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
 export APNS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'

@@ -1,0 +1,78 @@
+import PushProtocol
+
+/// What happened on a lane in one minute.
+struct LaneMinute: Hashable, Sendable {
+    var minute: Timestamp
+    /// Registrations that were refused for the first time in the minutes looked at.
+    var refused: Int
+    /// Targets that the provider took or refused, as the senders told it.
+    var answered: Int
+
+    init(minute: Timestamp, refused: Int, answered: Int) {
+        self.minute = minute
+        self.refused = refused
+        self.answered = answered
+    }
+}
+
+/// A jump in what a lane's provider refuses.
+struct Storm: Hashable, Sendable {
+    var refused: Int
+    var answered: Int
+}
+
+/// The guard of one lane at rest, or tripped.
+enum GuardState: Hashable, Sendable {
+    case atRest
+    /// Everything is quarantined, from `since` until `until` unless the storm goes on.
+    case tripped(since: Timestamp, until: Timestamp)
+}
+
+/// The blast-radius guard (`push-protocols` C.4): when the share of refused tokens jumps, it is not the tokens.
+///
+/// A *storm* is two neighbouring minutes in which at least `minimum` distinct registrations were refused, and more of
+/// what was answered than `share`, and more than `factor` times what is usual on the lane. Two minutes, so that no
+/// sixty seconds fall between them. What is usual never makes it blind: more than half is a storm always.
+struct GuardRule: Hashable, Sendable {
+    var share: Double
+    var minimum: Int
+    var factor: Double
+    /// How long the guard stays tripped after the last storm.
+    var hold: Duration
+
+    init(share: Double = 0.05, minimum: Int = 20, factor: Double = 3, hold: Duration = .seconds(900)) {
+        self.share = share
+        self.minimum = minimum
+        self.factor = factor
+        self.hold = hold
+    }
+
+    /// The worst storm in `minutes`, if there is any.
+    ///
+    /// - Parameter usual: the share of refused tokens that is usual on the lane, from 0 to 1.
+    func storm(in minutes: [LaneMinute], usual: Double) -> Storm? {
+        let byMinute = Dictionary(minutes.map { ($0.minute, $0) }) { first, _ in first }
+        return minutes.map { last in
+            let first = byMinute[last.minute + .seconds(-60)]
+            let refused = last.refused + (first?.refused ?? 0)
+            // A sender too old to tell what it answered leaves the share at its worst.
+            return Storm(refused: refused, answered: max(refused, last.answered + (first?.answered ?? 0)))
+        }
+        .filter { isStorm($0, usual: usual) }
+        .max { $0.refused < $1.refused }
+    }
+
+    private func isStorm(_ pair: Storm, usual: Double) -> Bool {
+        let threshold = min(max(share, factor * usual), max(share, 0.5))
+        return pair.refused >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
+    }
+
+    func next(_ state: GuardState, storm: Storm?, now: Timestamp) -> GuardState {
+        switch (state, storm) {
+        case (.atRest, nil): .atRest
+        case (.atRest, .some): .tripped(since: now, until: now + hold)
+        case (.tripped(let since, _), .some): .tripped(since: since, until: now + hold)
+        case (.tripped(_, let until), nil): now < until ? state : .atRest
+        }
+    }
+}

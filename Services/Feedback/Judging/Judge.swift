@@ -1,0 +1,114 @@
+import Logging
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// Decides about evidence when its time has come, and has the commands that follow published. Any number of processes
+/// may judge: each lane is judged by one at a time. Runs until graceful shutdown.
+struct Judge: Service {
+    /// How often it looks.
+    static let pace = Duration.seconds(1)
+    /// How long it is remembered how lanes fared: twice the day that tells what is usual.
+    static let memory = Duration.seconds(2 * 86_400)
+    /// Between looks at what is only told or tidied, in rounds.
+    private static let roundsBetweenFigures = 10
+    private static let roundsBetweenTidying = 3600
+
+    private let store: JudgementStore
+    private let publisher: CommandPublisher
+    private let metrics = JudgeMetrics()
+    private let tripped = TrippedGuards()
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    init(
+        store: JudgementStore, publisher: CommandPublisher, now: @escaping @Sendable () -> Timestamp = { .now },
+        logger: Logger
+    ) {
+        self.store = store
+        self.publisher = publisher
+        self.now = now
+        self.logger = logger
+    }
+
+    /// What readiness tells: which lanes' evidence is quarantined.
+    var condition: Readiness.State { tripped.condition }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var round = 0
+            var trouble: String?
+            while !Task.isCancelled {
+                do {
+                    try await judge()
+                    if round.isMultiple(of: Self.roundsBetweenFigures) {
+                        metrics.record(quarantined: try await store.quarantined())
+                    }
+                    if round.isMultiple(of: Self.roundsBetweenTidying) {
+                        try await store.forgetPulses(before: now() + .seconds(-Self.memory.components.seconds))
+                    }
+                    round += 1
+                    if trouble != nil { logger.notice("Evidence is judged again") }
+                    trouble = nil
+                } catch is CancellationError {
+                    return
+                } catch {
+                    if trouble == nil, !Task.isCancelled {
+                        logger.warning("Evidence cannot be judged now; it waits", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = "\(error)"
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+            }
+        }
+    }
+
+    /// One look at every lane, and whatever follows.
+    func judge() async throws {
+        let lanes = try await store.lanes()
+        for lane in tripped.forget(allBut: lanes) { metrics.tellRest(of: lane) }
+        for lane in lanes {
+            while let report = try await store.judge(lane, now: now()) {
+                logger.report(report)
+                metrics.count(report)
+                tripped.set(report.after, of: lane)
+                guard report.hasMore else { break }
+            }
+        }
+        try await publisher.publishDue()
+    }
+}
+
+/// Which guards this process knows to be tripped.
+final class TrippedGuards: Sendable {
+    private let lanes = Mutex<[FeedbackLane: Timestamp]>([:])
+
+    init() {}
+
+    func set(_ state: GuardState, of lane: FeedbackLane) {
+        lanes.withLock { lanes in
+            switch state {
+            case .atRest: lanes[lane] = nil
+            case .tripped(let since, _): lanes[lane] = since
+            }
+        }
+    }
+
+    /// Forgets lanes that have nothing to judge and no tripped guard any more, and returns them.
+    func forget(allBut known: [FeedbackLane]) -> [FeedbackLane] {
+        lanes.withLock { lanes in
+            let gone = Set(lanes.keys).subtracting(known)
+            for lane in gone { lanes[lane] = nil }
+            return gone.sorted()
+        }
+    }
+
+    var condition: Readiness.State {
+        let lanes = lanes.withLock { $0 }.sorted { $0.key < $1.key }
+        guard !lanes.isEmpty else { return .holds }
+        let names = lanes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
+        return .degraded("invalidations are quarantined for \(names); see `pushctl feedback quarantine list`")
+    }
+}

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The same tables, as the judge reads and writes them. Whatever is decided about a lane is decided in one transaction
+/// that holds the lane's guard, so that several processes agree.
+struct JudgementStore: Sendable {
+    /// The most evidence that one transaction judges, and one claim takes.
+    static let batch = 500
+
+    private let database: PostgresPool
+    private let rule: GuardRule
+    private let suspicion: SuspicionRule
+
+    init(_ database: PostgresPool, guardRule: GuardRule, suspicionRule: SuspicionRule) {
+        self.database = database
+        rule = guardRule
+        suspicion = suspicionRule
+    }
+
+    /// The lanes that have something to judge, or a guard to put back to rest.
+    func lanes() async throws(PostgresError) -> [FeedbackLane] {
+        let rows = try await database.query(
+            """
+            SELECT app, provider, environment FROM feedback.evidence WHERE decision = 'waiting'
+            UNION
+            SELECT app, provider, environment FROM feedback.guard WHERE tripped_at IS NOT NULL
+            """)
+        return try Self.lanes(rows).sorted()
+    }
+
+    private static func lanes(_ rows: [PostgresRow]) throws(PostgresError) -> [FeedbackLane] {
+        var lanes: [FeedbackLane] = []
+        for row in rows { lanes.append(try FeedbackLane(row)) }
+        return lanes
+    }
+
+    /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
+    ///
+    /// - Returns: `nil` when another process has the lane in hand.
+    func judge(_ lane: FeedbackLane, now: Timestamp) async throws -> LaneReport? {
+        try await database.execute(
+            """
+            INSERT INTO feedback.guard (app, provider, environment)
+            VALUES (\(lane.app.rawValue), \(lane.origin.rawValue), \(lane.environmentWord)) ON CONFLICT DO NOTHING
+            """)
+        return try await database.transaction(isolation: .repeatableRead) { transaction in
+            guard let before = try await transaction.guardState(of: lane) else { return nil }
+            let minutes = try await transaction.minutes(of: lane)
+            var storm = rule.storm(in: minutes, usual: 0)
+            if storm != nil {
+                let usual = try await transaction.usualShare(of: lane, before: minutes.map(\.minute).min() ?? now)
+                storm = rule.storm(in: minutes, usual: usual)
+            }
+            let after = rule.next(before, storm: storm, now: now)
+            var report = LaneReport(lane: lane, before: before, after: after, storm: storm)
+            if after != before { try await transaction.set(after, storm, on: lane) }
+            if case .tripped = after {
+                report.decided["quarantined"] = try await transaction.quarantineEverything(on: lane, now: now)
+            } else {
+                let due = try await transaction.due(on: lane, now: now)
+                let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: lane)
+                let judged = due.map { ($0.key, suspicion.judge($0, acceptedAt: acceptedAt)) }
+                try await transaction.keep(judged, now: now)
+                for (_, judgement) in judged { report.decided[judgement.decision, default: 0] += 1 }
+                report.hasMore = due.count == Self.batch
+            }
+            return report
+        }
+    }
+
+    /// Takes approved evidence that is due, for `lease`: who does not publish it in that time leaves it to the next.
+    func claim(now: Timestamp, lease: Duration) async throws(PostgresError) -> [Evidence] {
+        let rows = try await database.query(
+            """
+            UPDATE feedback.evidence e SET due_at = \((now + lease).date)
+            FROM (
+                SELECT notification_id, device_id FROM feedback.evidence
+                WHERE decision = 'approved' AND due_at <= \(now.date)
+                ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED
+            ) AS c
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
+            RETURNING e.*, 0::bigint AS suspicions
+            """)
+        var evidence: [Evidence] = []
+        for row in rows { evidence.append(try Evidence(row)) }
+        return evidence
+    }
+
+    /// Writes down that the broker has the commands of these devices.
+    func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
+        try await database.execute(
+            """
+            UPDATE feedback.evidence e SET decision = 'published', decided_at = \(now.date), due_at = NULL
+            FROM unnest(\(evidence.map(\.key.notification))::uuid[], \(evidence.map(\.key.device))::uuid[])
+                AS c (notification_id, device_id)
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id AND e.decision = 'approved'
+            """)
+    }
+
+    /// How many registrations of each app are quarantined.
+    func quarantined() async throws(PostgresError) -> [AppID: Int] {
+        let rows = try await database.query(
+            """
+            SELECT app, count(DISTINCT device_id) AS devices FROM feedback.evidence
+            WHERE decision = 'quarantined' GROUP BY app
+            """)
+        var counts: [AppID: Int] = [:]
+        for row in rows {
+            guard let app = AppID(rawValue: try row.decode(String.self, at: "app")) else { continue }
+            counts[app] = Int(try row.decode(Int64.self, at: "devices"))
+        }
+        return counts
+    }
+
+    /// Forgets how lanes fared before `moment`.
+    func forgetPulses(before moment: Timestamp) async throws(PostgresError) {
+        try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
+    }
+}
+
+extension Judgement {
+    /// The column `decision`.
+    var decision: String {
+        switch self {
+        case .approve: "approved"
+        case .keep: "kept"
+        case .quarantine: "quarantined"
+        }
+    }
+
+    /// The column `detail`.
+    var detail: String? {
+        switch self {
+        case .approve, .keep: nil
+        case .quarantine(let doubt): doubt.rawValue
+        }
+    }
+}

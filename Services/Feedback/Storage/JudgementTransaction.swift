@@ -1,0 +1,149 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The statements of one judgement, each on one lane.
+extension PostgresTransaction {
+    /// The lane's guard, locked; `nil` when somebody else has it.
+    func guardState(of lane: FeedbackLane) async throws(PostgresError) -> GuardState? {
+        let rows = try await query(
+            """
+            SELECT tripped_at, held_until FROM feedback.guard
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            FOR UPDATE SKIP LOCKED
+            """)
+        guard let row = rows.first else { return nil }
+        guard let since = try row.decode(Date?.self, at: "tripped_at"),
+            let until = try row.decode(Date?.self, at: "held_until")
+        else { return .atRest }
+        return .tripped(since: Timestamp(since), until: Timestamp(until))
+    }
+
+    func set(_ state: GuardState, _ storm: Storm?, on lane: FeedbackLane) async throws(PostgresError) {
+        var moments: (since: Date?, until: Date?)
+        if case .tripped(let since, let until) = state { moments = (since.date, until.date) }
+        try await execute(
+            """
+            UPDATE feedback.guard SET tripped_at = \(moments.since), held_until = \(moments.until),
+                refused = coalesce(\((storm?.refused).map(Int64.init)), refused),
+                answered = coalesce(\((storm?.answered).map(Int64.init)), answered)
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            """)
+    }
+
+    /// The minutes of what waits on the lane and the one before, each registration in the first that it appears in. What
+    /// an operator has released or discarded is no part of a storm any more.
+    func minutes(of lane: FeedbackLane) async throws(PostgresError) -> [LaneMinute] {
+        let rows = try await query(
+            """
+            WITH start AS (
+                SELECT date_trunc('minute', min(observed_at)) - interval '1 minute' AS at FROM feedback.evidence
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND decision = 'waiting'
+            ), device AS (
+                SELECT date_trunc('minute', min(observed_at)) AS minute FROM feedback.evidence, start
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND observed_at >= start.at
+                    AND finding <> 'misplaced' AND (decision IN ('waiting', 'kept', 'quarantined')
+                        OR decision IN ('approved', 'published') AND detail IS NULL)
+                GROUP BY device_id
+            ), answer AS (
+                SELECT minute, sum(answered)::bigint AS answered FROM feedback.pulse, start
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND minute >= start.at
+                GROUP BY minute
+            )
+            SELECT minute, coalesce(d.refused, 0) AS refused, coalesce(a.answered, 0) AS answered
+            FROM (SELECT minute, count(*) AS refused FROM device GROUP BY minute) AS d
+            FULL JOIN answer AS a USING (minute)
+            """)
+        var minutes: [LaneMinute] = []
+        for row in rows {
+            minutes.append(
+                LaneMinute(
+                    minute: Timestamp(try row.decode(Date.self, at: "minute")),
+                    refused: Int(try row.decode(Int64.self, at: "refused")),
+                    answered: Int(try row.decode(Int64.self, at: "answered"))))
+        }
+        return minutes
+    }
+
+    /// The share of what was answered in the day before that was refused and believed; 0 where little was answered.
+    func usualShare(of lane: FeedbackLane, before moment: Timestamp) async throws(PostgresError) -> Double {
+        let rows = try await query(
+            """
+            SELECT (
+                SELECT count(*) FROM feedback.evidence
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND finding <> 'misplaced'
+                    AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
+                    AND decision IN ('approved', 'published')
+            ) AS refused, (
+                SELECT coalesce(sum(answered), 0)::bigint FROM feedback.pulse
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord)
+                    AND minute >= \((moment + .seconds(-86_400)).date) AND minute < \(moment.date)
+            ) AS answered
+            """)
+        guard let row = rows.first else { return 0 }
+        let answered = try row.decode(Int64.self, at: "answered")
+        return answered < 1000 ? 0 : Double(try row.decode(Int64.self, at: "refused")) / Double(answered)
+    }
+
+    /// Returns how many were quarantined.
+    func quarantineEverything(on lane: FeedbackLane, now: Timestamp) async throws(PostgresError) -> Int {
+        try await execute(
+            """
+            UPDATE feedback.evidence
+            SET decision = 'quarantined', detail = \(Judgement.Doubt.storm.rawValue), decided_at = \(now.date),
+                due_at = NULL
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND decision = 'waiting'
+            """)
+    }
+
+    func due(on lane: FeedbackLane, now: Timestamp) async throws(PostgresError) -> [Evidence] {
+        let rows = try await query(
+            """
+            SELECT e.*, CASE WHEN e.finding = 'suspect' THEN (
+                SELECT count(*) FROM feedback.evidence s WHERE s.device_id = e.device_id AND s.finding = 'suspect'
+            ) ELSE 0 END AS suspicions
+            FROM feedback.evidence e
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND due_at <= \(now.date)
+            ORDER BY due_at LIMIT \(JudgementStore.batch)
+            """)
+        var evidence: [Evidence] = []
+        for row in rows { evidence.append(try Evidence(row)) }
+        return evidence
+    }
+
+    /// When the provider last took a push on the lane, as far as a sender told it.
+    func lastAcceptance(on lane: FeedbackLane) async throws(PostgresError) -> Timestamp? {
+        try await query(
+            """
+            SELECT max(accepted_at) FROM feedback.pulse
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            """
+        ).single(Date?.self).map(Timestamp.init)
+    }
+
+    /// Writes judgements down. What is approved is due at once.
+    func keep(_ judged: [(Evidence.Key, Judgement)], now: Timestamp) async throws(PostgresError) {
+        guard !judged.isEmpty else { return }
+        try await execute(
+            """
+            UPDATE feedback.evidence e
+            SET decision = c.decision, detail = c.detail, decided_at = \(now.date),
+                due_at = CASE WHEN c.decision = 'approved' THEN \(now.date)::timestamptz END
+            FROM unnest(
+                \(judged.map(\.0.notification))::uuid[], \(judged.map(\.0.device))::uuid[],
+                \(judged.map(\.1.decision))::text[], \(judged.map(\.1.detail))::text[]
+            ) AS c (notification_id, device_id, decision, detail)
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
+            """)
+    }
+}

@@ -1,0 +1,101 @@
+import FoundationEssentials
+import PushProtocol
+import Testing
+
+@testable import Feedback
+
+/// What an outcome says about a registration, with the vectors B03 to B05 on what is compared.
+@Suite struct FindingTests {
+    private func finding(_ answer: Outcome.Answer, registeredAt: Timestamp? = Batches.registered) -> Finding? {
+        Batches.batch(answer, devices: [1], registeredAt: registeredAt).findings.first
+    }
+
+    @Test func `B03: gone since after the registration, it waits for its judgement`() {
+        let since = Timestamp(milliseconds: 1_767_225_000_000)
+        let gone = finding(.unregistered(since: since, reason: "Unregistered"))
+        #expect(gone?.verdict == .gone)
+        #expect(gone?.standing == .waiting)
+        #expect(gone?.goneSince == since)
+    }
+
+    @Test func `B04: a registration newer than the provider's word is left alone`() {
+        let since = Timestamp(milliseconds: 1_767_225_000_000)
+        let later = Timestamp(milliseconds: 1_767_225_300_000)
+        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: later)?.standing == .stale)
+        // The same millisecond is about that registration (C.3).
+        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: since)?.standing == .waiting)
+    }
+
+    @Test func `B05: without a timestamp the registration that was addressed is meant`() {
+        #expect(finding(.unregistered(since: nil, reason: "ExpiredToken"))?.standing == .waiting)
+    }
+
+    @Test func `a suspicion waits for its judgement too`() {
+        #expect(finding(Batches.badToken)?.verdict == .suspect)
+        #expect(finding(Batches.badToken)?.standing == .waiting)
+    }
+
+    @Test(arguments: [
+        Outcome.Answer.accepted(id: nil), .rejected(reason: "PayloadTooLarge", suspectToken: false),
+        .throttled(reason: "TooManyRequests"), .misconfigured(reason: "BadTopic"), .expired,
+        .skipped(reason: "unconfigured"), .unknown(reason: "connection-lost"),
+    ])
+    func `an answer that is not about the token touches none`(answer: Outcome.Answer) {
+        #expect(finding(answer) == nil)
+    }
+
+    @Test func `an outcome without a device says nothing about one`() {
+        var batch = Batches.batch(.unregistered(since: nil, reason: "x"), devices: [1])
+        batch.outcomes[0].device = nil
+        #expect(batch.findings.isEmpty)
+    }
+
+    @Test func `an acceptance elsewhere corrects the registration at once, under an id that comes again`() throws {
+        let batch = Batches.batch(.accepted(id: nil), devices: [1, 2], elsewhere: .development)
+        #expect(batch.findings.map(\.verdict) == [.misplaced, .misplaced])
+        #expect(batch.findings.map(\.standing) == [.published, .published])
+        #expect(
+            batch.corrections.map(\.command) == [
+                .correct(device: Batches.device(1), environment: .development),
+                .correct(device: Batches.device(2), environment: .development),
+            ])
+        #expect(batch.corrections == batch.corrections)
+        #expect(Set(batch.corrections.map(\.trace.id)).count == 2)
+        #expect(batch.corrections.allSatisfy { $0.trace.causation == batch.trace.id.uuidString.lowercased() })
+    }
+
+    @Test func `an acceptance in the push's own environment corrects nothing`() {
+        #expect(Batches.batch(.accepted(id: nil), devices: [1], elsewhere: .production).corrections.isEmpty)
+    }
+}
+
+/// Commands out of evidence.
+@Suite struct EvidenceCommandTests {
+    private func evidence(goneSince: Timestamp?, registeredAt: Timestamp?, notification: Int = 1) -> Evidence {
+        Evidence(
+            key: .init(notification: Batches.notification(notification), device: Batches.device(1)),
+            lane: Batches.lane, verdict: .gone, reason: "Unregistered", goneSince: goneSince,
+            registeredAt: registeredAt, observedAt: .start, suspicions: 0,
+            trace: Trace(id: Batches.sender, correlation: "event-1", causation: "push-1"))
+    }
+
+    @Test func `a command compares with the provider's timestamp, else the registration, else the observation`() {
+        let since = Timestamp(milliseconds: 1_767_225_000_000)
+        #expect(evidence(goneSince: since, registeredAt: Batches.registered).notRegisteredSince == since)
+        #expect(evidence(goneSince: nil, registeredAt: Batches.registered).notRegisteredSince == Batches.registered)
+        #expect(evidence(goneSince: nil, registeredAt: nil).notRegisteredSince == .start)
+    }
+
+    @Test func `of several words about a device, one command goes out: the one that reaches furthest`() throws {
+        let later = Batches.registered + .seconds(60)
+        let pieces = [
+            evidence(goneSince: nil, registeredAt: later, notification: 2),
+            evidence(goneSince: nil, registeredAt: Batches.registered, notification: 3),
+        ]
+        #expect(
+            pieces.commands.map(\.command) == [
+                .deactivate(device: Batches.device(1), notRegisteredSince: later, reason: "Unregistered")
+            ])
+        #expect(pieces.commands == Array(pieces.reversed()).commands)
+    }
+}

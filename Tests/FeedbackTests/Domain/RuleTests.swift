@@ -1,0 +1,100 @@
+import FoundationEssentials
+import PushProtocol
+import Testing
+
+@testable import Feedback
+
+/// C.4, rules 1 and 2.
+@Suite struct SuspicionRuleTests {
+    private func suspect(
+        _ reason: String = "BadDeviceToken", environment: ProviderEnvironment? = .production, suspicions: Int = 1
+    ) -> Evidence {
+        Evidence(
+            key: .init(notification: Batches.notification(1), device: Batches.device(1)),
+            lane: FeedbackLane(app: Batches.app, origin: .apns, environment: environment), verdict: .suspect,
+            reason: reason, goneSince: nil, registeredAt: Batches.registered, observedAt: .start,
+            suspicions: suspicions, trace: Trace(id: Batches.sender, correlation: "e", causation: "p"))
+    }
+
+    private let rule = SuspicionRule()
+
+    @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH", "malformed-token"])
+    func `B06 and B20: on a lane that worked within the hour, it is the token`(reason: String) {
+        #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
+        #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
+    }
+
+    @Test func `on a lane that has been silent, an operator looks`() {
+        #expect(rule.judge(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
+        #expect(rule.judge(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
+    }
+
+    @Test func `B07: where the environment is unknown, an operator looks`() {
+        #expect(rule.judge(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
+    }
+
+    @Test func `a reason that may be a payload's fault must come again`() {
+        #expect(rule.judge(suspect("INVALID_ARGUMENT", suspicions: 2), acceptedAt: .start) == .keep)
+        #expect(rule.judge(suspect("INVALID_ARGUMENT", suspicions: 3), acceptedAt: .start) == .approve)
+    }
+
+    @Test func `how often is configured`() {
+        let strict = SuspicionRule(clear: 2)
+        #expect(strict.judge(suspect(), acceptedAt: .start) == .keep)
+        #expect(strict.judge(suspect(suspicions: 2), acceptedAt: .start) == .approve)
+    }
+
+    @Test func `the provider's plain word needs no other lane's`() {
+        var gone = suspect()
+        gone.verdict = .gone
+        #expect(rule.judge(gone, acceptedAt: nil) == .approve)
+    }
+}
+
+/// C.4, rule 3.
+@Suite struct GuardRuleTests {
+    private let rule = GuardRule()
+
+    private func minute(_ offset: Int, _ refused: Int, _ answered: Int) -> LaneMinute {
+        LaneMinute(minute: .start + .seconds(60 * offset), refused: refused, answered: answered)
+    }
+
+    @Test func `B08: thirty of a hundred are a storm`() {
+        #expect(rule.storm(in: [minute(0, 30, 100)], usual: 0) == Storm(refused: 30, answered: 100))
+    }
+
+    @Test func `a minute's edge hides none`() {
+        let pair = [minute(0, 15, 50), minute(1, 15, 50)]
+        #expect(rule.storm(in: pair, usual: 0) == Storm(refused: 30, answered: 100))
+        #expect(rule.storm(in: [minute(0, 15, 50), minute(2, 15, 50)], usual: 0) == nil)
+    }
+
+    @Test func `few are no storm, whatever their share, and neither is a small share`() {
+        #expect(rule.storm(in: [minute(0, 19, 19)], usual: 0) == nil)
+        #expect(rule.storm(in: [minute(0, 20, 20)], usual: 0) != nil)
+        #expect(rule.storm(in: [minute(0, 5000, 100_000)], usual: 0) == nil)
+        #expect(rule.storm(in: [minute(0, 5001, 100_000)], usual: 0) != nil)
+    }
+
+    @Test func `what is usual is allowed for, up to half`() {
+        #expect(rule.storm(in: [minute(0, 110, 1000)], usual: 0.04) == nil)
+        #expect(rule.storm(in: [minute(0, 130, 1000)], usual: 0.04) != nil)
+        #expect(rule.storm(in: [minute(0, 501, 1000)], usual: 0.9) != nil)
+    }
+
+    @Test func `senders that do not say how they fare are assumed to fare badly`() {
+        #expect(rule.storm(in: [minute(0, 20, 0)], usual: 0) == Storm(refused: 20, answered: 20))
+    }
+
+    @Test func `a guard stays tripped for a while after the last storm`() {
+        let storm = Storm(refused: 30, answered: 100)
+        let tripped = rule.next(.atRest, storm: storm, now: .start)
+        #expect(tripped == .tripped(since: .start, until: .start + .seconds(900)))
+        #expect(rule.next(.atRest, storm: nil, now: .start) == .atRest)
+        #expect(rule.next(tripped, storm: nil, now: .start + .seconds(899)) == tripped)
+        #expect(rule.next(tripped, storm: nil, now: .start + .seconds(900)) == .atRest)
+        #expect(
+            rule.next(tripped, storm: storm, now: .start + .seconds(600))
+                == .tripped(since: .start, until: .start + .seconds(1500)))
+    }
+}

@@ -1,0 +1,49 @@
+import FoundationEssentials
+import PushProtocol
+
+@testable import Feedback
+
+extension Timestamp {
+    /// 2026-01-01T00:00:00Z, as in the conformance vectors.
+    static let start = Timestamp(milliseconds: 1_767_225_600_000)
+}
+
+/// Outcomes as senders report them.
+enum Batches {
+    static let app = AppID(rawValue: "family-portal")!
+    static let other = AppID(rawValue: "hide-and-seek")!
+    static let registered = Timestamp(milliseconds: 1_767_220_000_000)
+    static let sender = UUID(uuidString: "55555555-5555-5555-8555-555555555555")!
+
+    /// A stable device id.
+    static func device(_ number: Int) -> UUID { DerivedID.uuid5(DerivedID.namespace, ["test-device", "\(number)"]) }
+    /// A stable notification id.
+    static func notification(_ number: Int) -> UUID {
+        DerivedID.uuid5(DerivedID.namespace, ["test-notification", "\(number)"])
+    }
+
+    static let lane = FeedbackLane(app: app, origin: .apns, environment: .production)
+    static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
+
+    /// One batch: `answer` for each of `devices`, about one notification each, with how the lane fares.
+    static func batch(
+        _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
+        origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
+        registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
+        elsewhere: ProviderEnvironment? = nil
+    ) -> Outcomes {
+        Outcomes(
+            trace: Trace(
+                id: DerivedID.uuid5(DerivedID.namespace, ["batch", "\(notification)"]), correlation: "event-1",
+                causation: "push-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            app: app, origin: origin, environment: environment, lane: .interactive,
+            pulse: answered.map {
+                LanePulse(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt)
+            },
+            outcomes: devices.map {
+                Outcome(
+                    notification: Self.notification(notification), device: device($0), answer: answer, at: at,
+                    registeredAt: registeredAt, elsewhere: elsewhere)
+            })
+    }
+}

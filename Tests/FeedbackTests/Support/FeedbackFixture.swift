@@ -1,0 +1,70 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import Synchronization
+import TestSupport
+
+@testable import Feedback
+
+/// Feedback's schema in a database of the test's own, with a clock that the test moves.
+struct FeedbackFixture {
+    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Services/Feedback/Storage/Migrations").path
+
+    final class Clock: Sendable {
+        private let moment = Mutex(Timestamp.start)
+        var now: Timestamp { moment.withLock { $0 } }
+        func advance(by duration: Duration) { moment.withLock { $0 = $0 + duration } }
+    }
+
+    let pool: PostgresPool
+    let clock: Clock
+    let evidence: EvidenceStore
+    let judgement: JudgementStore
+
+    /// - Parameter settlingTime: two minutes, as in production.
+    static func with<R: Sendable>(
+        settlingTime: Duration = .seconds(120), guardRule: GuardRule = GuardRule(),
+        suspicionRule: SuspicionRule = SuspicionRule(), _ body: (FeedbackFixture) async throws -> R
+    ) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "feedback", directory: migrations, configuration: configuration,
+                logger: Logger(label: "tests.feedback"))
+            return try await TestDatabase.withPool(configuration) { pool in
+                let clock = Clock()
+                return try await body(
+                    FeedbackFixture(
+                        pool: pool, clock: clock,
+                        evidence: EvidenceStore(pool, settlingTime: settlingTime, now: { clock.now }),
+                        judgement: JudgementStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
+            }
+        }
+    }
+
+    /// Judges a lane now; fails the test's expectations by its absence when another has it.
+    @discardableResult
+    func judge(_ lane: FeedbackLane = Batches.lane) async throws -> LaneReport? {
+        try await judgement.judge(lane, now: clock.now)
+    }
+
+    /// How many pieces of evidence have each decision.
+    func decisions() async throws -> [String: Int] {
+        let rows = try await pool.query("SELECT decision, count(*) AS n FROM feedback.evidence GROUP BY decision")
+        var counts: [String: Int] = [:]
+        for row in rows {
+            counts[try row.decode(String.self, at: "decision")] = Int(try row.decode(Int64.self, at: "n"))
+        }
+        return counts
+    }
+
+    /// Why what is quarantined is.
+    func doubts() async throws -> Set<String> {
+        let rows = try await pool.query("SELECT DISTINCT detail FROM feedback.evidence WHERE decision = 'quarantined'")
+        var doubts: Set<String> = []
+        for row in rows { doubts.insert(try row.decode(String.self, at: "detail")) }
+        return doubts
+    }
+}

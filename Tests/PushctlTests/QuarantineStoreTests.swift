@@ -1,0 +1,116 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+
+/// What an operator sees and decides, on feedback's own tables.
+@Suite(.timeLimit(.minutes(2))) struct QuarantineStoreTests {
+    private static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Services/Feedback/Storage/Migrations").path
+
+    private let app = AppID(rawValue: "family-portal")!
+    private let device = UUID(uuidString: "11111111-1111-5111-8111-111111111111")!
+    private let now = Date(timeIntervalSince1970: 1_767_225_600)
+
+    /// Three registrations of two apps in quarantine, the first with two pieces of evidence, and one not in it.
+    private func withQuarantine(_ body: (QuarantineStore, PostgresPool) async throws -> Void) async throws {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "feedback", directory: Self.migrations, configuration: configuration,
+                logger: Logger(label: "tests.pushctl"))
+            try await TestDatabase.withPool(configuration) { pool in
+                let others = [UUID(), UUID(), UUID()]
+                for (device, app, decision) in [
+                    (device, "family-portal", "quarantined"), (device, "family-portal", "quarantined"),
+                    (others[0], "family-portal", "quarantined"), (others[1], "hide-and-seek", "quarantined"),
+                    (others[2], "family-portal", "published"),
+                ] {
+                    try await pool.execute(
+                        """
+                        INSERT INTO feedback.evidence (notification_id, device_id, app, provider, environment, finding,
+                            reason, observed_at, decision, detail)
+                        VALUES (gen_random_uuid(), \(device), \(app), 'apns', 'production', 'suspect', 'BadDeviceToken',
+                            \(now), \(decision), 'storm')
+                        """)
+                }
+                try await pool.execute(
+                    """
+                    INSERT INTO feedback.guard VALUES
+                        ('family-portal', 'apns', 'production', \(now), \(now), 30, 100),
+                        ('hide-and-seek', 'apns', 'production', \(now), \(now), 30, 100)
+                    """)
+                try await body(QuarantineStore(pool), pool)
+            }
+        }
+    }
+
+    private func decisions(_ pool: PostgresPool) async throws -> [String: Int] {
+        let rows = try await pool.query("SELECT decision, count(*) AS n FROM feedback.evidence GROUP BY decision")
+        var counts: [String: Int] = [:]
+        for row in rows {
+            counts[try row.decode(String.self, at: "decision")] = Int(try row.decode(Int64.self, at: "n"))
+        }
+        return counts
+    }
+
+    @Test func `the list has one line for each registration, and counts what it does not show`() async throws {
+        try await withQuarantine { store, _ in
+            let all = try await store.list(app: nil, limit: 100)
+            #expect(all.total == 3)
+            #expect(all.entries.count == 3)
+            let entry = try #require(all.entries.first { $0.device == device })
+            #expect((entry.count, entry.reason, entry.doubt) == (2, "BadDeviceToken", "storm"))
+            let one = try await store.list(app: app, limit: 1)
+            #expect((one.entries.count, one.total) == (1, 2))
+
+            let guards = try await store.guards(app: app)
+            let lines = QuarantineReport.lines(guards: guards, entries: one.entries, total: one.total)
+            #expect(lines.count == 3)
+            #expect(lines[0].contains("family-portal/apns/production") && lines[0].contains("30 of 100"))
+            #expect(lines[2] == "2 registrations are quarantined; 1 shown")
+            #expect(try await store.evidence(of: device, limit: 10).count == 2)
+        }
+    }
+
+    @Test func `nothing quarantined is said in words`() {
+        #expect(QuarantineReport.lines(guards: [], entries: [], total: 0) == ["nothing is quarantined"])
+    }
+
+    @Test func `releasing approves all evidence of the device, once`() async throws {
+        try await withQuarantine { store, pool in
+            let released = try await store.decide(.release, about: .devices([device, UUID()]), app: nil, now: now)
+            #expect(released == 1)
+            #expect(try await store.decide(.release, about: .devices([device]), app: nil, now: now) == 0)
+            #expect(try await decisions(pool) == ["approved": 2, "quarantined": 2, "published": 1])
+            #expect(try await store.guards(app: nil).count == 2)
+            let due = try await pool.query(
+                "SELECT count(*) FROM feedback.evidence WHERE decision = 'approved' AND due_at = \(now)"
+            ).single(Int64.self)
+            #expect(due == 2)
+        }
+    }
+
+    @Test func `an app's decision leaves the others' quarantine and guard alone`() async throws {
+        try await withQuarantine { store, pool in
+            let discarded = try await store.decide(.discard, about: .all, app: app, now: now)
+            #expect(discarded == 2)
+            #expect(try await decisions(pool) == ["discarded": 3, "quarantined": 1, "published": 1])
+            #expect(try await store.guards(app: nil).map(\.lane) == ["hide-and-seek/apns/production"])
+            #expect(try await store.decide(.release, about: .devices([device]), app: nil, now: now) == 0)
+            #expect(try await store.decide(.release, about: .all, app: nil, now: now) == 1)
+        }
+    }
+
+    @Test func `which devices are meant must be said`() throws {
+        typealias Selection = FeedbackCommand.Selection
+        #expect(try Selection.choice(devices: [], all: true) == .all)
+        #expect(try Selection.choice(devices: [device.uuidString], all: false) == .devices([device]))
+        for (devices, all) in [([], false), ([device.uuidString], true), (["not-a-device"], false)] {
+            #expect(throws: Refusal.self) { try Selection.choice(devices: devices, all: all) }
+        }
+    }
+}

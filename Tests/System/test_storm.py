@@ -1,0 +1,155 @@
+"""A storm of invalidations harms nobody: it is quarantined, told, and applied only when an operator says so."""
+
+import os
+import re
+import subprocess
+import time
+import uuid
+
+import pytest
+from local_stack import cloud_event, eventually
+
+TYPE = "chat.message.created"
+
+
+@pytest.fixture
+def quarantine(stack):
+    """pushctl feedback quarantine, as the service's own login of the database. Empty before the test and after it."""
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [stack.product("pushctl"), "feedback", "quarantine", *arguments],
+            env=dict(os.environ, DATABASE_URL=stack.env["DATABASE_URL"]),
+            capture_output=True, text=True, timeout=30,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("discard", "--all")
+    yield run
+    run("discard", "--all")
+
+
+def later() -> int:
+    """Newer than every registration: the provider's word is about it."""
+    return int(time.time() * 1000) + 3_600_000
+
+
+def script(stack, **outcome) -> None:
+    status, answer = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", outcome)
+    assert status in (200, 201, 204), answer
+
+
+def devices(stack, app: str, user: str) -> list[dict]:
+    status, answer = stack.http(
+        "GET", f"{stack.env['REGISTRY_URL']}/v1/operator/devices?app={app}&user={user}",
+        headers={"Authorization": f"Bearer {stack.env['REGISTRY_OPERATOR_KEY']}"})
+    assert status == 200, answer
+    return answer["devices"]
+
+
+def states(stack, app: str, user: str) -> dict[str, int]:
+    found = [device["state"] for device in devices(stack, app, user)]
+    return {state: found.count(state) for state in set(found)}
+
+
+def tell(stack, user: str) -> None:
+    event = str(uuid.uuid4())
+    data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
+            "participants": [user]}
+    stack.publish(f"family-portal.{TYPE}", cloud_event(TYPE, data, event), content_type="application/cloudevents+json")
+
+
+def register(stack, user: str, tokens: list[str]) -> None:
+    bearer = stack.bearer("family-portal", user)
+    for token in tokens:
+        status, answer = stack.register("family-portal", user, token, bearer=bearer)
+        assert status == 200, answer
+
+
+def readiness(stack) -> tuple[int, str]:
+    status, answer = stack.http("GET", stack.env["FEEDBACK_URL"] + "/health/ready")
+    return status, str(answer)
+
+
+def test_thirty_of_a_hundred_are_quarantined_and_released(stack, phones, quarantine):
+    user, tokens = f"u-{uuid.uuid4()}", [uuid.uuid4().hex for _ in range(100)]
+    register(stack, user, tokens)
+    for token in tokens[:30]:
+        script(stack, provider="apns", token=token, status=410, reason="Unregistered", timestamp=later())
+    tell(stack, user)
+    eventually(lambda: "30 registrations are quarantined" in quarantine("list", "--app", "family-portal"),
+               what="the quarantine")
+    listed = quarantine("list", "--app", "family-portal")
+    assert "Unregistered" in listed and "(storm)" in listed
+    tripped = re.search(r"guard tripped  family-portal/apns/production .* (\d+) of (\d+) refused", listed)
+    assert tripped and int(tripped[1]) >= 30 and int(tripped[2]) >= 100
+    # When a token of another lane has settled and is retired, these have settled too, and nobody has been touched.
+    other = f"u-{uuid.uuid4()}"
+    phones("family-portal", other, f"fcm:{other}", platform="android")
+    script(stack, provider="fcm", token=f"fcm:{other}", status=404, error_code="UNREGISTERED", count=1)
+    tell(stack, other)
+    eventually(lambda: states(stack, "family-portal", other) == {"invalidated": 1}, what="the other lane's retirement")
+    assert states(stack, "family-portal", user) == {"active": 100}
+    status, words = readiness(stack)
+    assert status == 200 and "quarantined" in words
+
+    one = listed.splitlines()[1].split()[0]
+    assert "Unregistered" in quarantine("show", one)
+    assert "released 1 " in quarantine("release", one)
+    eventually(lambda: states(stack, "family-portal", user) == {"active": 99, "invalidated": 1}, what="one release")
+    assert "released 29 " in quarantine("release", "--all", "--app", "family-portal")
+    assert "released 0 " in quarantine("release", "--all", "--app", "family-portal")
+    eventually(lambda: states(stack, "family-portal", user) == {"active": 70, "invalidated": 30}, what="the release")
+    assert "nothing is quarantined" in quarantine("list")
+    dead = {device["device"] for device in devices(stack, "family-portal", user) if device["state"] == "invalidated"}
+    assert len(dead) == 30
+    eventually(lambda: "quarantined" not in readiness(stack)[1], what="the guard at rest")
+
+
+def test_a_release_spares_who_registered_again(stack, phones, quarantine):
+    user, tokens = f"u-{uuid.uuid4()}", [uuid.uuid4().hex for _ in range(40)]
+    register(stack, user, tokens)
+    for token in tokens:
+        script(stack, provider="apns", token=token, status=410, reason="Unregistered", count=1,
+               timestamp=int(time.time() * 1000))
+    tell(stack, user)
+    eventually(lambda: "40 registrations are quarantined" in quarantine("list"), what="the quarantine")
+    register(stack, user, tokens[:10])
+    quarantine("release", "--all")
+    eventually(lambda: states(stack, "family-portal", user) == {"active": 10, "invalidated": 30}, what="the release")
+
+
+def test_a_discarded_storm_leaves_everybody_registered(stack, phones, quarantine):
+    user, tokens = f"u-{uuid.uuid4()}", [uuid.uuid4().hex for _ in range(25)]
+    register(stack, user, tokens)
+    for token in tokens:
+        script(stack, provider="apns", token=token, status=410, reason="Unregistered", timestamp=later(), count=1)
+    tell(stack, user)
+    eventually(lambda: "25 registrations are quarantined" in quarantine("list"), what="the quarantine")
+    assert "discarded what was held against 25" in quarantine("discard", "--all", "--app", "family-portal")
+    assert states(stack, "family-portal", user) == {"active": 25}
+    stack.forget_requests()
+    tell(stack, user)
+    eventually(lambda: len([r for r in stack.requests("apns") if r["token"] in tokens]) == 25, what="the next push")
+
+
+def test_a_token_of_the_other_environment_is_pushed_to_there_and_moved(stack, phones, quarantine):
+    user, token = f"u-{uuid.uuid4()}", uuid.uuid4().hex
+    phones("family-portal", user, token, environment="production")
+    status, answer = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/tokens", {
+        "provider": "apns", "token": token, "environment": "development"})
+    assert status in (200, 201, 204), answer
+    tell(stack, user)
+
+    def moved():
+        return {device["environment"]: device["state"] for device in devices(stack, "family-portal", user)} == {
+            "production": "replaced", "development": "active"}
+
+    eventually(moved, what="the move")
+    tried = [(r["environment"], r["status"]) for r in stack.requests("apns") if r["token"] == token]
+    assert tried == [("production", 400), ("development", 200)]
+    tell(stack, user)
+    eventually(lambda: len([r for r in stack.requests("apns") if r["token"] == token]) == 3, what="the next push")
+    assert [r["environment"] for r in stack.requests("apns") if r["token"] == token][-1] == "development"
+    assert "nothing is quarantined" in quarantine("list")

@@ -1,0 +1,98 @@
+import FoundationEssentials
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// A registration that lives in the other environment is moved there; of two, the later one decides.
+@Suite(.timeLimit(.minutes(2))) struct RegistrationCorrectionTests {
+    typealias Fixture = StoreFixture
+
+    private let misplaced = Fixture.claim("a", "01", environment: .production)
+    private let placed = Fixture.claim("a", "01", environment: .development)
+
+    private func active(_ store: RegistrationStore, _ user: String = "a") async throws -> [ProviderEnvironment] {
+        try await store.devices(of: [Fixture.user(user)])[Fixture.user(user), default: []].map(\.environment)
+    }
+
+    @Test func `a token that is registered in both ends as one registration`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([placed])
+            try await store.register([misplaced])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await active(store) == [.development])
+        }
+    }
+
+    @Test func `the later owner keeps the token`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([misplaced])
+            try await store.register([Fixture.claim("b", "01", environment: .development)])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await active(store) == [])
+            #expect(try await active(store, "b") == [.development])
+        }
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("b", "01", environment: .development)])
+            try await store.register([misplaced])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await active(store) == [.development])
+            #expect(try await active(store, "b") == [])
+        }
+    }
+
+    @Test func `who signed out there since is not signed in by it`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([placed])
+            try await store.register([misplaced])
+            try await store.unregister([placed])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await active(store) == [])
+        }
+    }
+
+    @Test func `a registration that was dead there before is revived by a newer one`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([placed])
+            try await store.unregister([placed])
+            try await store.register([misplaced])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await active(store) == [.development])
+        }
+    }
+
+    @Test func `a correction can be taken back`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([misplaced])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            #expect(try await store.correct(device: placed.device, of: Fixture.app, to: .production))
+            #expect(try await active(store) == [.production])
+        }
+    }
+
+    @Test func `what FCM knows has no other environment`() async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "fcm:01", .fcm)
+            try await store.register([claim])
+            #expect(try await store.correct(device: claim.device, of: Fixture.app, to: .development) == false)
+            #expect(try await active(store) == [.production])
+        }
+    }
+
+    @Test func `many corrections and registrations at once leave one owner, once`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([misplaced])
+            try await withThrowingDiscardingTaskGroup { group in
+                for number in 0..<40 {
+                    group.addTask {
+                        guard number.isMultiple(of: 2) else { return try await store.register([misplaced]) }
+                        _ = try await store.correct(device: misplaced.device, of: Fixture.app, to: .development)
+                    }
+                }
+            }
+            _ = try await store.correct(device: misplaced.device, of: Fixture.app, to: .development)
+            #expect(try await active(store) == [.development])
+        }
+    }
+}
