@@ -75,4 +75,35 @@ import Testing
         dump(credential, to: &dumped)
         #expect(!dumped.contains("bearer"))
     }
+
+    @Test func `a changed source is minted from at once; what was being minted from the old one serves no later one`()
+        async throws
+    {
+        let isHeld = Mutex(false)
+        let cache = mint.cache(time.clock) { while isHeld.withLock({ $0 }) { await Task.yield() } }
+        #expect(try await cache.current().authorization == "bearer 1")
+        cache.renew()
+        #expect(try await cache.current().authorization == "bearer 2")
+
+        isHeld.withLock { $0 = true }
+        cache.renew()
+        async let old = cache.current()
+        try await eventually("the minting began") { cache.isMinting }
+        cache.renew()
+        async let new = cache.current()
+        isHeld.withLock { $0 = false }
+        let credentials = try await [old, new]
+        #expect(Set(credentials.map(\.authorization)).count == 2)
+        #expect(try await cache.current().generation == credentials[1].generation)
+    }
+
+    @Test func `a changed source ends the wait after a failure`() async throws {
+        let cache = mint.cache(time.clock)
+        mint.fail(with: .refused(reason: "malformed"))
+        await #expect(throws: CredentialError.self) { try await cache.current() }
+        mint.fail(with: nil)
+        await #expect(throws: CredentialError.self) { try await cache.current() }
+        cache.renew()
+        _ = try await cache.current()
+    }
 }

@@ -92,6 +92,12 @@ package struct LaneBreaker: Sendable {
         }
     }
 
+    /// Ends the pause: what held the lane up may have been mended, so the next push probes.
+    package mutating func recheck(now: Duration) {
+        guard case .open(let trouble, _, let pause) = state else { return }
+        state = .open(trouble, until: now, pause: pause)
+    }
+
     /// Takes the report of a push that was admitted as `open`.
     package mutating func report(_ report: Report, now: Duration) -> Change? {
         guard case .closed(let failures) = state else { return nil }

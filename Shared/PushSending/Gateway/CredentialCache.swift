@@ -12,6 +12,8 @@ package final class CredentialCache: CredentialSource {
         var current: (credential: Credential, minted: MintedCredential)?
         var minting: Minting?
         var generation = 0
+        /// Counts what credentials are minted from; see ``renew()``.
+        var source = 0
         var failure: (error: CredentialError, count: Int, until: Duration)?
     }
 
@@ -37,6 +39,18 @@ package final class CredentialCache: CredentialSource {
 
     package func replacing(_ refused: Credential) async throws(CredentialError) -> Credential {
         try await carryOut(state.withLock { state in plan(&state, refused: refused) })
+    }
+
+    /// Whether one is being minted.
+    package var isMinting: Bool { state.withLock { $0.minting != nil } }
+
+    /// Forgets the credential, and whatever failed: what it is minted from has changed. What is being minted now serves
+    /// those who wait for it, and nobody after them.
+    package func renew() {
+        state.withLock { state in
+            state.source += 1
+            (state.current, state.minting, state.failure) = (nil, nil, nil)
+        }
     }
 
     private func carryOut(_ plan: Plan) async throws(CredentialError) -> Credential {
@@ -66,24 +80,28 @@ package final class CredentialCache: CredentialSource {
     /// The task is not a child of who asked first: the others wait for it too when that one is cancelled.
     private func startMinting(_ state: inout State, now: Duration) {
         guard state.minting == nil, state.failure.map({ now >= $0.until }) ?? true else { return }
-        state.minting = Task { await self.finishMinting() }
+        let source = state.source
+        state.minting = Task { await self.finishMinting(source) }
     }
 
-    private func finishMinting() async -> Result<Credential, CredentialError> {
+    private func finishMinting(_ source: Int) async -> Result<Credential, CredentialError> {
         let result: Result<MintedCredential, CredentialError>
         do { result = .success(try await mint()) } catch { result = .failure(error) }
         let now = clock.uptime()
         return state.withLock { state in
-            state.minting = nil
+            let isCurrent = state.source == source
+            if isCurrent { state.minting = nil }
             switch result {
             case .success(let minted):
                 state.generation += 1
                 let credential = Credential(
                     authorization: minted.authorization, generation: state.generation, mintedAt: now)
+                guard isCurrent else { return .success(credential) }
                 state.current = (credential, minted)
                 state.failure = nil
                 return .success(credential)
             case .failure(let error):
+                guard isCurrent else { return .failure(error) }
                 let count = (state.failure?.count ?? 0) + 1
                 let pause = min(Duration.seconds(1 << min(count - 1, 6)), .seconds(60))
                 state.failure = (error, count, now + pause)

@@ -53,6 +53,9 @@ final class LaneGate: Sendable {
         }
     }
 
+    /// Lets the next push probe at once, if the lane is shut.
+    func recheck() { state.withLock { $0.breaker.recheck(now: clock.uptime()) } }
+
     /// Looks at the answers of a round together, before anything is made of them.
     ///
     /// When they are part of a storm of refused tokens, the lane is at fault and not the tokens: those that were doubted

@@ -68,6 +68,12 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
         lanes[key]?.gate.report(.misconfigured(reason: reason))
     }
 
+    /// Has a lane tried at once whose credential may have been mended.
+    package func mend(_ key: LaneKey) {
+        lanes[key]?.gate.recheck()
+        send(.pauseOver(key.app))
+    }
+
     /// Whether every environment of `app` is held up, so that consuming its queues is pointless.
     func isShut(_ app: AppID) -> Bool {
         lanes.allSatisfy { key, lane in key.app != app || lane.gate.trouble != nil }
