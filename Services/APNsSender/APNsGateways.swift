@@ -24,7 +24,9 @@ struct APNsGateways {
     private let clock: SenderClock
     private let logger: Logger
     private var sources: [ProviderToken: CredentialCache] = [:]
+    private var files: [ProviderToken: CredentialFile<String>] = [:]
     private var transports: [KeyConnection: HTTP2Transport] = [:]
+    private var lanesOfKey: [ProviderToken: [LaneKey]] = [:]
     private var certificates: [CertificateConnection: CertifiedConnection] = [:]
 
     private struct KeyConnection: Hashable {
@@ -60,12 +62,15 @@ struct APNsGateways {
 
     private mutating func add(_ app: AppID, _ apns: APNsAppConfiguration, _ key: APNsSigningKey) async throws {
         let key = ProviderToken(keyID: key.keyID, teamID: key.teamID, keyFile: key.keyFile)
-        let trouble = await Self.trouble(with: key, clock)
-        let source = sources[key] ?? key.source(clock: clock)
+        let file = files[key] ?? key.file(clock: clock)
+        files[key] = file
+        _ = await file.look()
+        let source = sources[key] ?? key.source(file, clock: clock)
         sources[key] = source
         for environment in apns.environments.sorted() {
             let lane = LaneKey(app: app, environment: environment)
-            unusable[lane] = trouble
+            unusable[lane] = file.problem.map { "\($0)" }
+            lanesOfKey[key, default: []].append(lane)
             byLane[lane] = ProviderGateway(
                 wire: APNsWire(topic: apns.topic), credentials: source, transport: try transport(key, environment),
                 clock: clock)
@@ -86,12 +91,15 @@ struct APNsGateways {
             credentials: credential, transport: connection, clock: clock)
     }
 
-    private static func trouble(with key: ProviderToken, _ clock: SenderClock) async -> String? {
-        do {
-            _ = try await key.mint(at: clock.now())
-            return nil
-        } catch {
-            return "\(error)"
+    /// The signing keys' files, each with its lanes, and how a changed one is put into force.
+    var watched: [CredentialWatch<ProviderGateway<APNsWire>>.Entry] {
+        files.compactMap { key, file in
+            guard let source = sources[key] else { return nil }
+            let transports = transports.filter { $0.key.key == key }.map(\.value)
+            return .init(file: file, lanes: lanesOfKey[key, default: []]) {
+                source.renew()
+                for transport in transports { transport.reconnect(from: transport.generation) }
+            }
         }
     }
 

@@ -44,7 +44,9 @@ import Testing
             let uptime = Mutex(Duration.zero)
             let clock = SenderClock(
                 now: { .sample + uptime.withLock { $0 } }, uptime: { uptime.withLock { $0 } }, sleep: { _ in })
-            let source = token.source(clock: clock)
+            let file = token.file(clock: clock)
+            _ = await file.look()
+            let source = token.source(file, clock: clock)
             var tokens: [String?] = []
             for minute in [0, 19, 49, 51, 70] {
                 uptime.withLock { $0 = .seconds(minute * 60) }
@@ -70,9 +72,45 @@ import Testing
         await #expect(throws: CredentialError.self) { try await token.mint(at: .sample) }
     }
 
+    @Test func `a rotated key signs as soon as it is put into force, and a malformed one never does`() async throws {
+        try await withKey { token in
+            let file = token.file(clock: .system)
+            #expect(await file.look() == .taken)
+            let source = token.source(file, clock: .system)
+            let first = try await source.current().authorization
+            try "garbage".write(toFile: token.keyFile, atomically: true, encoding: .utf8)
+            guard case .refused(let error, oldStays: true) = await file.look() else {
+                Issue.record("garbage was not refused")
+                return
+            }
+            #expect(error.description.contains(token.keyFile) && !error.description.contains("garbage"))
+            source.renew()
+            _ = try await source.current()
+            let rotated = ES256PrivateKey()
+            try rotated.pemRepresentation.write(toFile: token.keyFile, atomically: true, encoding: .utf8)
+            #expect(await file.look() == .taken)
+            source.renew()
+            let second = try #require(try await source.current().authorization)
+            #expect(second != first)
+            let keys = JWTKeyCollection()
+            await keys.add(ecdsa: rotated.publicKey)
+            let claims = try await keys.verify(String(second.dropFirst(7)), as: Claims.self)
+            #expect(claims.iss == "DEF123GHIJ")
+        }
+    }
+
     private static func json(_ part: String) -> JSONValue? {
         var base64 = part.replacing("-", with: "+").replacing("_", with: "/")
         while !base64.count.isMultiple(of: 4) { base64 += "=" }
         return Data(base64Encoded: base64).flatMap { try? WireCoding.decode(JSONValue.self, from: Array($0)) }
+    }
+}
+
+extension ProviderToken {
+    /// A token signed with the file as it is now.
+    fileprivate func mint(at now: Timestamp) async throws(CredentialError) -> String {
+        let file = file(clock: .system)
+        _ = await file.look()
+        return try await sign(with: try file.value(), at: now)
     }
 }

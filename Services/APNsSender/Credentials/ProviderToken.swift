@@ -9,24 +9,30 @@ import PushSending
 struct ProviderToken: Hashable, Sendable {
     let keyID: String
     let teamID: String
-    /// PKCS#8 PEM (`.p8`); read at each minting, so that a rotated key is taken up with the next token.
+    /// PKCS#8 PEM (`.p8`).
     let keyFile: String
 
     static let lifetime = Duration.seconds(50 * 60)
 
-    /// The one source for all who send with this key.
-    func source(clock: SenderClock) -> CredentialCache {
+    /// The key's file: contents are of use when they sign.
+    func file(clock: SenderClock, files: FileAccess = .system) -> CredentialFile<String> {
+        CredentialFile(path: keyFile, files: files) { contents throws(CredentialError) in
+            let pem = String(decoding: contents, as: UTF8.self)
+            _ = try await sign(with: pem, at: clock.now())
+            return pem
+        }
+    }
+
+    /// The one source for all who send with this key: signs with what is in force of `file`.
+    func source(_ file: CredentialFile<String>, clock: SenderClock) -> CredentialCache {
         CredentialCache(clock: clock) { () throws(CredentialError) in
-            let token = try await mint(at: clock.now())
+            let token = try await sign(with: try file.value(), at: clock.now())
             return MintedCredential(
                 authorization: "bearer \(token)", renewAfter: Self.lifetime, usableFor: Self.lifetime)
         }
     }
 
-    func mint(at now: Timestamp) async throws(CredentialError) -> String {
-        guard let pem = try? String(contentsOfFile: keyFile, encoding: .utf8) else {
-            throw .refused(reason: "\(keyFile): the signing key cannot be read; check the file and its permissions")
-        }
+    func sign(with pem: String, at now: Timestamp) async throws(CredentialError) -> String {
         do {
             return try await APNsProviderToken.sign(pem: pem, keyID: keyID, teamID: teamID, issuedAt: now)
         } catch {
