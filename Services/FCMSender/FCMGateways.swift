@@ -17,6 +17,14 @@ struct FCMGateways {
     private(set) var unusable: [LaneKey: String] = [:]
 
     var clients: [HTTP2Client] { projects.map(\.project.client) }
+    /// The accounts' files, each with its lanes, and how a changed one is put into force.
+    var watched: [CredentialWatch<FCMGateway>.Entry] {
+        projects.map { project, apps in
+            .init(
+                file: project.account, lanes: apps.map { LaneKey(app: $0, environment: .production) },
+                renew: project.renew)
+        }
+    }
     var quotas: [LaneKey: QuotaGate] { byLane.mapValues(\.project.quota) }
 
     /// How long one request may take: Google's least (`push-protocols` B.7).

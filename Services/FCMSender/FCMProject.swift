@@ -7,7 +7,8 @@ import Synchronization
 /// One service account: its project, its access tokens, its connections and its quota, shared by all apps that name it.
 ///
 /// Which project it is stands in the account's file. As long as that cannot be read nothing is sent; every push that is
-/// let through to probe looks again. Once known, the project stays for the life of the process.
+/// let through to probe looks again. Once known, the project stays for the life of the process; another account of it is
+/// taken up when the file changes, and one that is of no use leaves the old one in force.
 final class FCMProject: Sendable {
     let accountFile: String
     let client: HTTP2Client
@@ -16,7 +17,21 @@ final class FCMProject: Sendable {
     private let deadline: Duration
     private let call: AccessToken.Call
     private let clock: SenderClock
-    private let way = Mutex<ProviderGateway<FCMWire>?>(nil)
+    /// The account that is in force; see ``CredentialWatch``.
+    let account: CredentialFile<ServiceAccount>
+    private let way = Mutex<Way?>(nil)
+    private let known: KnownProject
+
+    /// Which project it is, once that is known.
+    private final class KnownProject: Sendable {
+        let id = Mutex<String?>(nil)
+    }
+
+    private struct Way {
+        let gateway: ProviderGateway<FCMWire>
+        let tokens: CredentialCache
+        let transport: HTTP2Transport
+    }
 
     /// The owner of `client` shuts it down.
     init(
@@ -30,26 +45,60 @@ final class FCMProject: Sendable {
         self.deadline = deadline
         self.clock = clock
         self.call = call
+        let known = KnownProject()
+        self.known = known
+        account = CredentialFile(path: accountFile) { contents throws(CredentialError) in
+            let account = try ServiceAccount(contents, path: accountFile)
+            if let project = known.id.withLock({ $0 }), project != account.projectID {
+                throw .refused(
+                    reason: "\(accountFile): is now an account of \(account.projectID), not of \(project); "
+                        + "restart to move")
+            }
+            do throws(CredentialError) {
+                _ = try await OAuthGrant.assertion(for: account, now: clock.now())
+            } catch {
+                throw .refused(reason: "\(accountFile): \(error)")
+            }
+            return account
+        }
+    }
+
+    /// Puts a changed account into force: new tokens, on new connections.
+    func renew() {
+        guard let way = way.withLock({ $0 }) else { return }
+        way.tokens.renew()
+        way.transport.reconnect(from: way.transport.generation)
     }
 
     /// The way to the project; reads the account's file until it can be read.
     func gateway() throws(CredentialError) -> ProviderGateway<FCMWire> {
-        if let gateway = way.withLock({ $0 }) { return gateway }
-        let project = try ServiceAccount.load(path: accountFile).projectID
+        if let way = way.withLock({ $0 }) { return way.gateway }
+        let project = try currentAccount().projectID
         return way.withLock { way in
-            if let gateway = way { return gateway }
-            let token = AccessToken(keyFile: accountFile, project: project, tokenURL: tokenURL, call: call)
+            if let way = way { return way.gateway }
+            let token = AccessToken(
+                keyFile: accountFile, project: project, tokenURL: tokenURL, account: currentAccount, call: call)
+            let (tokens, transport) = (token.source(clock: clock), HTTP2Transport(client: client))
             let gateway = ProviderGateway(
-                wire: FCMWire(project: project), credentials: token.source(clock: clock),
-                transport: HTTP2Transport(client: client), clock: clock, deadline: deadline)
-            way = gateway
+                wire: FCMWire(project: project), credentials: tokens, transport: transport, clock: clock,
+                deadline: deadline)
+            known.id.withLock { $0 = project }
+            way = Way(gateway: gateway, tokens: tokens, transport: transport)
             return gateway
+        }
+    }
+
+    /// The account in force; as long as there is none, what the file holds now.
+    @Sendable private func currentAccount() throws(CredentialError) -> ServiceAccount {
+        do throws(CredentialError) { return try account.value() } catch {
+            return try ServiceAccount.load(path: accountFile)
         }
     }
 
     /// What keeps the account from being used, found out by reading it and signing with it. From here on the project is
     /// known, unless it is the file that cannot be read.
     func trouble() async -> String? {
+        _ = await account.look()
         do throws(CredentialError) {
             _ = try gateway()
             let account = try ServiceAccount.load(path: accountFile)

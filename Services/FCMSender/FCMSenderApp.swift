@@ -39,6 +39,11 @@ struct FCMSenderApp {
                 QuotaCensus.Ward(quota: project.quota, queues: WorkQueue.pushes(.fcm, of: apps).map(\.name))
             }, configuration: try context.amqp("quota"), logger: context.logger)
 
-        return ServiceAssembly([ProviderClients(gateways.clients)] + bus.services + [census, stage, supervisor])
+        let accounts = CredentialWatch(gateways.watched, lanes: lanes, provider: .fcm, logger: context.logger)
+        // The old account still serves: work goes on.
+        context.readiness.register("credential-files") { accounts.trouble.map { .degraded($0) } ?? .holds }
+
+        return ServiceAssembly(
+            [ProviderClients(gateways.clients), accounts] + bus.services + [census, stage, supervisor])
     }
 }
