@@ -70,6 +70,9 @@ struct SenderUnderTest: Sendable {
     }
 
     /// What holds the app's lane up.
+    /// What the watch does every few seconds.
+    func lookAtAccount() async -> CredentialLook? { await gateways.projects.first?.project.account.look() }
+
     var trouble: LaneBreaker.Trouble? {
         lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
     }

@@ -119,16 +119,20 @@ import Testing
         }
     }
 
-    @Test func `another project's account under the same name halts the lane instead of sending into the dark`()
+    @Test func `another project's account under the same name is refused, and the old one stays in force`()
         async throws
     {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)
             try google.folder.writeAccount(project: "other-project")
+            guard case .refused(let error, oldStays: true) = await sender.lookAtAccount() else {
+                Issue.record("not refused")
+                return
+            }
+            #expect("\(error)".contains("other-project"))
             let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
-            #expect(result.answers.isEmpty)
-            #expect(sender.trouble?.reason.contains("other-project") == true)
-            #expect(try await google.sends().isEmpty)
+            #expect(result.answers.map(\.disposition) == [.accepted])
+            #expect(sender.trouble == nil)
             await sender.stop()
         }
     }
