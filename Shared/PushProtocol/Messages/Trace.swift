@@ -46,18 +46,28 @@ package protocol WireMessage: Codable, Sendable {
     /// The version this build writes. It reads every version up to it.
     static var messageVersion: Int { get }
     var trace: Trace { get }
+
+    /// Reads a body without the general decoder, to the same value; `nil` leaves it to that one. For the messages that
+    /// every notification costs.
+    static func read(_ body: [UInt8]) -> Self?
+    /// The bytes that the general encoder would make, without it; `nil` leaves it to that one.
+    func written() -> [UInt8]?
 }
 
 extension WireMessage {
+    package static func read(_ body: [UInt8]) -> Self? { nil }
+    package func written() -> [UInt8]? { nil }
+
     /// The bytes that go onto the bus: `{"type":…,"version":…,"trace":{…},…}`.
     package func wireBody() throws(WireError) -> [UInt8] {
-        try WireCoding.encode(Wire(type: Self.messageType, version: Self.messageVersion, message: self))
+        if let body = written() { return body }
+        return try WireCoding.encode(Wire(type: Self.messageType, version: Self.messageVersion, message: self))
     }
 
     /// Reads a message, refusing bodies that are something else or newer than this build.
     package static func decode(wireBody body: [UInt8]) throws(WireError) -> Self {
-        let wire = try WireCoding.decode(Wire<Self>.self, from: body)
-        return wire.message
+        if body.count <= WireCoding.maximumBodySize, let message = read(body) { return message }
+        return try WireCoding.decode(Wire<Self>.self, from: body).message
     }
 }
 

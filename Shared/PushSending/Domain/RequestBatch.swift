@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import PushProtocol
 
 /// Requests to one provider in the form in which they go on the wire: what many of them share stands once.
 ///
@@ -44,15 +45,7 @@ package struct RequestBatch: Sendable {
     package mutating func write(_ value: String) { text.append(contentsOf: value.utf8) }
 
     /// Writes `id` in the canonical form, in lower case.
-    package mutating func write(_ id: UUID) {
-        withUnsafeBytes(of: id.uuid) { bytes in
-            for (index, byte) in bytes.enumerated() {
-                if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
-                text.append(Self.digits[Int(byte >> 4)])
-                text.append(Self.digits[Int(byte & 15)])
-            }
-        }
-    }
+    package mutating func write(_ id: UUID) { Hexadecimal.append(id, .lower, to: &text) }
 
     /// Ends the path or an own value.
     package mutating func endValue() { ends.append(text.count) }
@@ -70,8 +63,6 @@ package struct RequestBatch: Sendable {
         let start = place == 0 ? 0 : ends[place - 1]
         return text.withUnsafeBytes { read(UnsafeRawBufferPointer(rebasing: $0[start..<ends[place]])) }
     }
-
-    private static let digits = Array("0123456789abcdef".utf8)
 }
 
 extension RequestBatch {

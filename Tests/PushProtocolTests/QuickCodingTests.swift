@@ -1,0 +1,265 @@
+import FoundationEssentials
+@testable import PushProtocol
+import TestSupport
+import Testing
+
+/// The readers and writers that go round the general coder: they agree with it, or leave the message to it.
+struct QuickCodingTests {
+    @Test func `what the reader reads of a push is what the general decoder reads`() throws {
+        var random = SplitMix(seed: 7)
+        for _ in 0..<400 {
+            let push = Push.random(&random)
+            let body = try WireCoding.encode(General(push))
+            #expect(Push.read(body) == push)
+        }
+    }
+
+    @Test func `of damaged bodies the reader reads nothing else than the general decoder`() throws {
+        var random = SplitMix(seed: 8)
+        var read = 0
+        for _ in 0..<6000 {
+            var body = try WireCoding.encode(General(Push.random(&random)))
+            for _ in 0...Int.random(in: 0..<3, using: &random) { body.damage(&random) }
+            guard let push = Push.read(body) else { continue }
+            read += 1
+            #expect(try WireCoding.decode(General<Push>.self, from: body).message == push)
+        }
+        // Damage within texts leaves a push; without such bodies this would show nothing.
+        #expect(read > 300)
+    }
+
+    @Test(arguments: [
+        #"{"a":1,"a":2}"#, "[1.5]", "[1e3]", "[01]", "[-]", #"["\ud83d\ude00"]"#, #"["\x"]"#, "[1,]", #"{"a":}"#,
+        "[123456789012345678901]", "nul", "", "[", #"["#, "{\"a\" 1}", "[\"a\u{1}\"]",
+    ])
+    func `what is unusual is left to the general decoder`(text: String) {
+        #expect(throws: JSONReader.Unusual.self) { try Self.value(text) }
+    }
+
+    @Test(arguments: [
+        (#" { "a" : [ 1 , -2 , true , false , null ] , "b" : { } } "#, ["a": [1, -2, true, false, nil], "b": [:]]),
+        (#"["\"\\\/\n\r\t\b\f\u00e9\u20ac", "é€😀", ""]"#, ["\"\\/\n\r\t\u{8}\u{c}é€", "é€😀", ""]),
+        ("[]", []), ("0", 0), ("-0", 0), ("999999999999999999", 999_999_999_999_999_999),
+    ] as [(String, JSONValue)])
+    func `what is usual is read`(text: String, value: JSONValue) throws {
+        #expect(try Self.value(text) == value)
+    }
+
+    @Test func `nesting is bounded`() throws {
+        let deep = { (levels: Int) in
+            String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+        }
+        #expect(throws: Never.self) { try Self.value(deep(WireCoding.maximumDepth)) }
+        #expect(throws: JSONReader.Unusual.self) { try Self.value(deep(WireCoding.maximumDepth + 1)) }
+    }
+
+    @Test func `the writer writes the general encoder's bytes`() throws {
+        var random = SplitMix(seed: 9)
+        for _ in 0..<300 {
+            let outcomes = Outcomes.random(&random)
+            let written = try #require(outcomes.written())
+            #expect(written == (try WireCoding.encode(General(outcomes))))
+        }
+    }
+
+    @Test func `every character is escaped as the general encoder escapes it`() throws {
+        for scalar in (0..<0x300).compactMap(Unicode.Scalar.init) {
+            let text = "a\(Character(scalar))z/"
+            var writer = JSONWriter()
+            writer.string(text)
+            #expect(writer.bytes == (try WireCoding.encode(text)), "U+\(String(scalar.value, radix: 16))")
+        }
+        for number in [0, 1, 9, 10, 1_767_225_600_000, Int64.max, -1, Int64.min] {
+            var writer = JSONWriter()
+            writer.integer(number)
+            #expect(writer.bytes == Array("\(number)".utf8))
+        }
+    }
+
+    @Test func `ids are read in either case and in no other form`() throws {
+        let id = UUID(uuidString: "6F1F8F5E-53F2-5B0C-9D0A-0B1DE15C7C3A")!
+        func read(_ text: String) -> UUID? { Array(text.utf8).withUnsafeBufferPointer(Hexadecimal.uuid) }
+        #expect(read(id.uuidString) == id)
+        #expect(read(id.uuidString.lowercased()) == id)
+        for bad in ["", "6F1F8F5E53F25B0C9D0A0B1DE15C7C3A", "6F1F8F5E-53F2-5B0C-9D0A-0B1DE15C7C3G"] {
+            #expect(read(bad) == nil)
+        }
+    }
+
+    private static func value(_ text: String) throws(JSONReader.Unusual) -> JSONValue {
+        let bytes = Array(text.utf8)
+        return try bytes.withUnsafeBufferPointer { (bytes) throws(JSONReader.Unusual) in
+            var reader = JSONReader(bytes)
+            let value = try reader.value()
+            try reader.end()
+            return value
+        }
+    }
+}
+
+/// A message with its outer members, through the general coder alone.
+private struct General<Message: WireMessage>: Codable {
+    var message: Message
+
+    init(_ message: Message) { self.message = message }
+
+    private enum CodingKeys: String, CodingKey { case type, version }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard try container.decode(String.self, forKey: .type) == Message.messageType,
+            try container.decode(Int.self, forKey: .version) == Message.messageVersion
+        else { throw WireError.notJSON("another message") }
+        message = try Message(from: decoder)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(Message.messageType, forKey: .type)
+        try container.encode(Message.messageVersion, forKey: .version)
+        try message.encode(to: encoder)
+    }
+}
+
+extension [UInt8] {
+    /// Changes, drops, doubles or swaps some bytes.
+    fileprivate mutating func damage(_ random: inout SplitMix) {
+        let place = Int.random(in: indices, using: &random)
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: self[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: self[place] = Array(#"{}[],:"\0123456789.eE- tfn"#.utf8).randomElement(using: &random)!
+        case 2: remove(at: place)
+        case 3: insert(self[place], at: place)
+        case 4: removeLast(Swift.min(count - 1, 3))
+        default: swapAt(place, Int.random(in: indices, using: &random))
+        }
+    }
+}
+
+// MARK: - Random messages
+
+extension UUID {
+    fileprivate static func random(_ random: inout SplitMix) -> UUID {
+        DerivedID.caused(by: DerivedID.namespace, "\(random.next())")
+    }
+}
+
+extension String {
+    fileprivate static func random(_ random: inout SplitMix) -> String {
+        let words = ["Ann", "Hi \"there\"", "é€😀", "a\nb\t\\", "/path/x?y=1", "", "\u{1}\u{1f}", "long text long text"]
+        return (0..<Int.random(in: 0..<4, using: &random)).map { _ in words.randomElement(using: &random)! }.joined()
+    }
+}
+
+extension Optional {
+    fileprivate static func maybe(_ random: inout SplitMix, _ value: (inout SplitMix) -> Wrapped) -> Wrapped? {
+        Bool.random(using: &random) ? value(&random) : nil
+    }
+}
+
+extension JSONValue {
+    fileprivate static func random(_ random: inout SplitMix, depth: Int = 0) -> JSONValue {
+        switch Int.random(in: 0..<(depth < 3 ? 6 : 4), using: &random) {
+        case 0: .string(.random(&random))
+        case 1: .int(Int64.random(in: -1_000_000...1_000_000, using: &random))
+        case 2: .bool(Bool.random(using: &random))
+        case 3: .null
+        case 4: .array((0..<3).map { _ in JSONValue.random(&random, depth: depth + 1) })
+        default: .object(["k": .random(&random, depth: depth + 1), "l/é": .random(&random, depth: depth + 1)])
+        }
+    }
+}
+
+extension Trace {
+    fileprivate static func random(_ random: inout SplitMix) -> Trace {
+        Trace(
+            id: .random(&random), correlation: .random(&random), causation: .random(&random),
+            traceparent: .maybe(&random) { .random(&$0) })
+    }
+}
+
+extension Push {
+    fileprivate static func random(_ random: inout SplitMix) -> Push {
+        Push(
+            trace: .random(&random), app: AppID(rawValue: "demo-1")!, provider: Provider.allCases.randomElement(using: &random)!,
+            environment: ProviderEnvironment.allCases.randomElement(using: &random)!,
+            lane: Lane.allCases.randomElement(using: &random)!, content: .random(&random),
+            expiresAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
+            delivery: .maybe(&random) { DeliveryPolicy.allCases.randomElement(using: &$0)! },
+            targets: (0..<Int.random(in: 0..<4, using: &random)).map { _ in .random(&random) })
+    }
+}
+
+extension Push.Target {
+    fileprivate static func random(_ random: inout SplitMix) -> Push.Target {
+        Push.Target(
+            device: .random(&random), token: DeviceToken(secret: "token\(random.next())"),
+            address: .maybe(&random) { Push.Address.allCases.randomElement(using: &$0)! },
+            notification: .random(&random), badge: .maybe(&random) { Int.random(in: -1...1000, using: &$0) },
+            registeredAt: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)))
+    }
+}
+
+extension Content {
+    fileprivate static func random(_ random: inout SplitMix) -> Content {
+        Content(
+            title: .maybe(&random) { .random(&$0) }, subtitle: .maybe(&random) { .random(&$0) },
+            body: .maybe(&random) { .random(&$0) }, badge: .maybe(&random) { Int.random(in: 0...99, using: &$0) },
+            sound: .maybe(&random) { .random(&$0) }, category: .maybe(&random) { .random(&$0) },
+            thread: .maybe(&random) { .random(&$0) }, deepLink: .maybe(&random) { .random(&$0) },
+            image: .maybe(&random) { .random(&$0) },
+            data: .maybe(&random) { ["a": .random(&$0), "b/": .random(&$0)] }, silent: Bool.random(using: &random),
+            interruptionLevel: .maybe(&random) { InterruptionLevel.allCases.randomElement(using: &$0)! },
+            collapseKey: .maybe(&random) { .random(&$0) },
+            apns: .maybe(&random) {
+                APNsOverride(
+                    headers: .maybe(&$0) { ["apns-priority": .random(&$0)] },
+                    payload: .maybe(&$0) { .object(["aps": .random(&$0)]) })
+            },
+            fcm: .maybe(&random) {
+                FCMOverride(
+                    message: .maybe(&$0) { .object(["data": .random(&$0)]) },
+                    validateOnly: .maybe(&$0) { Bool.random(using: &$0) })
+            })
+    }
+}
+
+extension Outcomes {
+    fileprivate static func random(_ random: inout SplitMix) -> Outcomes {
+        Outcomes(
+            trace: .random(&random), app: AppID(rawValue: "demo-1")!,
+            origin: Origin.allCases.randomElement(using: &random)!,
+            environment: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! },
+            lane: Lane.allCases.randomElement(using: &random)!,
+            outcomes: (0..<Int.random(in: 0..<5, using: &random)).map { _ in .random(&random) })
+    }
+}
+
+extension Outcome {
+    fileprivate static func random(_ random: inout SplitMix) -> Outcome {
+        Outcome(
+            notification: .random(&random), device: .maybe(&random) { .random(&$0) }, answer: .random(&random),
+            at: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)),
+            registeredAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
+            elsewhere: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! })
+    }
+}
+
+extension Outcome.Answer {
+    fileprivate static func random(_ random: inout SplitMix) -> Outcome.Answer {
+        let reason = String.random(&random)
+        return switch Disposition.allCases.randomElement(using: &random)! {
+        case .accepted: .accepted(id: .maybe(&random) { .random(&$0) })
+        case .unregistered:
+            .unregistered(
+                since: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
+                reason: reason)
+        case .rejected: .rejected(reason: reason, suspectToken: Bool.random(using: &random))
+        case .throttled: .throttled(reason: reason)
+        case .misconfigured: .misconfigured(reason: reason)
+        case .expired: .expired
+        case .skipped: .skipped(reason: reason)
+        case .unknown: .unknown(reason: reason)
+        }
+    }
+}
