@@ -178,7 +178,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         bench("PushEngine", ["HTTP2", logging]),
         tests("Architecture", []),
-        tests("PushProtocol", ["PushProtocol"], data: ["Golden"]),
+        tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "TestSupport", logging]),
         tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),

@@ -65,12 +65,12 @@ struct QuickCodingTests {
     @Test func `every character is escaped as the general encoder escapes it`() throws {
         for scalar in (0..<0x300).compactMap(Unicode.Scalar.init) {
             let text = "a\(Character(scalar))z/"
-            var writer = JSONWriter()
+            var writer = JSONOutput()
             writer.string(text)
             #expect(writer.bytes == (try WireCoding.encode(text)), "U+\(String(scalar.value, radix: 16))")
         }
         for number in [0, 1, 9, 10, 1_767_225_600_000, Int64.max, -1, Int64.min] {
-            var writer = JSONWriter()
+            var writer = JSONOutput()
             writer.integer(number)
             #expect(writer.bytes == Array("\(number)".utf8))
         }

@@ -258,8 +258,11 @@ extension JSONReader {
         }
     }
 
-    /// Passes over a member that nobody reads.
-    mutating func skip() throws(Unusual) { _ = try value() }
+    /// Passes over the member `key`, which nobody reads.
+    mutating func skip(_ key: JSONKey) throws(Unusual) {
+        _ = try key.text()
+        _ = try value()
+    }
 }
 
 /// A member's key, in the bytes it was read from.

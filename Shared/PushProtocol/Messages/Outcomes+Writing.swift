@@ -4,7 +4,7 @@ extension Outcomes {
     /// The bytes of the general encoder, without it. What travels with a pulse is rare, and left to that one.
     package func written() -> [UInt8]? {
         guard pulse == nil else { return nil }
-        var json = JSONWriter(capacity: 320 + 280 * outcomes.count)
+        var json = JSONOutput(capacity: 320 + 280 * outcomes.count)
         json.raw(#"{"app":"#)
         json.string(app.rawValue)
         if let environment {
@@ -32,7 +32,7 @@ extension Outcomes {
 }
 
 extension Outcome {
-    fileprivate func write(to json: inout JSONWriter) {
+    fileprivate func write(to json: inout JSONOutput) {
         json.raw(#"{"answer":"#)
         answer.write(to: &json)
         json.raw(#","at":"#)
@@ -56,7 +56,7 @@ extension Outcome {
 }
 
 extension Outcome.Answer {
-    fileprivate func write(to json: inout JSONWriter) {
+    fileprivate func write(to json: inout JSONOutput) {
         json.raw(#"{"disposition":"#)
         json.string(disposition.rawValue)
         switch self {
@@ -80,7 +80,7 @@ extension Outcome.Answer {
 }
 
 extension Trace {
-    fileprivate func write(to json: inout JSONWriter) {
+    fileprivate func write(to json: inout JSONOutput) {
         json.member(#"{"causation":"#, causation)
         json.member(#","correlation":"#, correlation)
         json.raw(#","id":"#)
@@ -90,7 +90,7 @@ extension Trace {
     }
 }
 
-extension JSONWriter {
+extension JSONOutput {
     fileprivate mutating func member(_ name: StaticString, _ value: String) {
         raw(name)
         string(value)

@@ -43,7 +43,7 @@ extension Push {
                 var read: [Target] = []
                 try reader.array { (reader) throws(JSONReader.Unusual) in read.append(try Target(&reader)) }
                 targets = read
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         guard type == Self.messageType, let version, (1...Int64(Self.messageVersion)).contains(version), let trace,
@@ -72,7 +72,7 @@ extension Push.Target {
             case "notification": try seen.take(3); notification = try reader.uuid()
             case "badge": try seen.take(4); badge = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.integer() }
             case "registeredAt": try seen.take(5); registeredAt = try reader.timestamp()
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         guard let device, let token, let notification, let registeredAt else { throw JSONReader.Unusual() }
@@ -92,7 +92,7 @@ extension Trace {
             case "correlation": try seen.take(1); correlation = try reader.string()
             case "causation": try seen.take(2); causation = try reader.string()
             case "traceparent": try seen.take(3); traceparent = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         guard let id, let correlation, let causation, correlation.utf8.count <= WireCoding.maximumShortString else {
@@ -132,7 +132,7 @@ extension Content {
             case "fcm":
                 try seen.take(14)
                 content.fcm = try reader.optional { (reader) throws(JSONReader.Unusual) in try FCMOverride(&reader) }
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         guard let isSilent else { throw JSONReader.Unusual() }
@@ -158,7 +158,7 @@ extension APNsOverride {
                     return texts
                 }
             case "payload": try seen.take(1); payload = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         self.init(headers: headers, payload: payload)
@@ -173,7 +173,7 @@ extension FCMOverride {
             switch key {
             case "message": try seen.take(0); message = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
             case "validateOnly": try seen.take(1); validateOnly = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.bool() }
-            default: try reader.skip()
+            default: try reader.skip(key)
             }
         }
         self.init(message: message, validateOnly: validateOnly)

@@ -26,11 +26,12 @@ struct PushEngineBench {
             endpoint: HTTP2Endpoint(url: arguments[1], caFile: arguments[2]), configuration: configuration,
             logger: Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() })
         let payload = [UInt8](try Data(contentsOf: URL(filePath: arguments[3])))
-        let flight = configuration.maximumConnections * configuration.maximumConcurrentStreams
+        // Enough that a stream which becomes free finds a push waiting for it.
+        let load = PushLoad(client: client, payload: payload, bursts: 4 * configuration.maximumConnections)
 
         let start = Moment.now()
-        let afterCold = try await PushLoad(client: client, payload: payload, inFlight: flight).run(cold)
-        let end = try await PushLoad(client: client, payload: payload, inFlight: flight).run(requests - cold)
+        let afterCold = try await load.run(cold)
+        let end = try await load.run(requests - cold)
         let report = Report(
             requests: requests, coldRate: afterCold.rate(of: cold, since: start),
             steadyRate: end.rate(of: requests - cold, since: afterCold), rate: end.rate(of: requests, since: start),

@@ -1,11 +1,13 @@
 import HTTP2
 import Synchronization
 
-/// The measuring loop: always so many requests in flight, each a push as a sender makes it, until all are answered.
+/// The measuring loop: bursts of pushes as a sender makes them, always more of them than there are streams, until all
+/// are answered.
 struct PushLoad: Sendable {
     let client: HTTP2Client
     let payload: [UInt8]
-    let inFlight: Int
+    /// The most bursts in hand at once.
+    let bursts: Int
 
     struct Unexpected: Error {
         var status: Int
@@ -14,15 +16,16 @@ struct PushLoad: Sendable {
     /// Sends `requests` pushes, and returns when the last was answered. Anything but 200 ends the run.
     func run(_ requests: Int) async throws -> Moment {
         let numbers = Numbers()
+        let shared = try HTTP2FieldBlock(Self.fields)
         try await withThrowingDiscardingTaskGroup { group in
-            for _ in 0..<inFlight {
+            for _ in 0..<bursts {
                 group.addTask {
-                    let shared = fields
-                    while true {
-                        let number = numbers.next()
-                        guard number < requests else { return }
-                        let response = try await client.execute(request(number, shared), deadline: .seconds(30))
-                        guard response.status == 200 else { throw Unexpected(status: response.status) }
+                    while let burst = numbers.next(of: requests) {
+                        let pushes = Pushes(first: burst.lowerBound, count: burst.count, shared: shared, payload: payload)
+                        for answer in await client.execute(all: pushes, deadline: .seconds(30)) {
+                            let status = try answer.get().status
+                            guard status == 200 else { throw Unexpected(status: status) }
+                        }
                     }
                 }
             }
@@ -31,32 +34,57 @@ struct PushLoad: Sendable {
     }
 
     private final class Numbers: Sendable {
+        /// Requests of one burst.
+        private static let size = 50
         private let taken = Atomic(0)
 
-        func next() -> Int { taken.add(1, ordering: .relaxed).oldValue }
-    }
-
-    private func request(_ number: Int, _ shared: [HTTP2Header]) -> HTTP2Request {
-        let id = "00000000-0000-0000-0000-\(padded(number, 12))"
-        return HTTP2Request(
-            path: "/3/device/\(padded(number, 64))",
-            headers: [HTTP2Header(name: "apns-id", value: id, neverIndexed: true)] + shared, body: payload)
-    }
-
-    private func padded(_ number: Int, _ width: Int) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: width - digits.count) + digits
+        func next(of all: Int) -> Range<Int>? {
+            let first = taken.add(Self.size, ordering: .relaxed).oldValue
+            return first < all ? first..<min(first + Self.size, all) : nil
+        }
     }
 
     /// What every push of one notification shares.
-    private var fields: [HTTP2Header] {
-        [
-            HTTP2Header(name: "authorization", value: "bearer " + String(repeating: "x", count: 180)),
-            HTTP2Header(name: "apns-topic", value: "com.example.app"),
-            HTTP2Header(name: "apns-push-type", value: "alert"),
-            HTTP2Header(name: "apns-priority", value: "10"),
-            HTTP2Header(name: "apns-expiration", value: "1767229200"),
-            HTTP2Header(name: "apns-collapse-id", value: "00000000-0000-0000-0000-000000000001"),
-        ]
+    private static let fields = [
+        HTTP2Header(name: "authorization", value: "bearer " + String(repeating: "x", count: 180)),
+        HTTP2Header(name: "apns-topic", value: "com.example.app"),
+        HTTP2Header(name: "apns-push-type", value: "alert"),
+        HTTP2Header(name: "apns-priority", value: "10"),
+        HTTP2Header(name: "apns-expiration", value: "1767229200"),
+        HTTP2Header(name: "apns-collapse-id", value: "00000000-0000-0000-0000-000000000001"),
+    ]
+}
+
+/// Pushes to devices that differ in their number.
+private struct Pushes: HTTP2Requests {
+    let first: Int
+    let count: Int
+    let shared: HTTP2FieldBlock
+    let payload: [UInt8]
+
+    func body(_ index: Int) -> [UInt8] { payload }
+
+    func write(_ index: Int, to fields: inout HeaderArena) {
+        fields.append(":method", "POST")
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 10 + 64) { path in
+            for (place, byte) in "/3/device/".utf8.enumerated() { path[place] = byte }
+            write(first + index, into: UnsafeMutableBufferPointer(rebasing: path[10...]))
+            fields.append(":path", UnsafeRawBufferPointer(path), neverIndexed: true)
+        }
+        fields.append(shared)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { id in
+            write(first + index, into: id)
+            for place in [8, 13, 18, 23] { id[place] = UInt8(ascii: "-") }
+            fields.append("apns-id", UnsafeRawBufferPointer(id), neverIndexed: true)
+        }
+    }
+
+    /// Fills `text` with `number` in hexadecimal digits.
+    private func write(_ number: Int, into text: UnsafeMutableBufferPointer<UInt8>) {
+        var rest = number
+        for place in text.indices.reversed() {
+            text[place] = "0123456789abcdef".utf8.withContiguousStorageIfAvailable { $0[rest & 15] } ?? 0
+            rest >>= 4
+        }
     }
 }

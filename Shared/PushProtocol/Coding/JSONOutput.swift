@@ -2,7 +2,7 @@ package import FoundationEssentials
 
 /// Writes compact JSON straight into bytes, as the general encoder (``WireCoding``) would: plain slashes, no spaces.
 /// Whoever writes an object writes its members in the order of their names.
-package struct JSONWriter {
+package struct JSONOutput {
     package private(set) var bytes: [UInt8] = []
 
     package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
