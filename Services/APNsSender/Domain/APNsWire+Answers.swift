@@ -31,7 +31,7 @@ extension APNsWire {
         let said =
             isBroadcast
             ? response.headers["apns-unique-id"] ?? response.headers["apns-request-id"] : response.headers["apns-id"]
-        return ProviderWord.printable(said ?? sent.target.pushID.uuidString).lowercased()
+        return ProviderWord.printable(said ?? sent.target.pushID.uuidString).lowercasedASCII
     }
 
     /// A.9, row by row.

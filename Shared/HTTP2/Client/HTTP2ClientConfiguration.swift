@@ -8,7 +8,7 @@ package struct HTTP2ClientConfiguration: Hashable, Sendable {
     /// Hold a new connection to one stream until a 2xx answer proved its credentials, whatever SETTINGS allow.
     package var startsWithOneStream = false
     /// How many requests may wait for a stream before more are refused with `queueFull`.
-    package var maximumWaiting = 10_000
+    package var maximumWaiting = 50_000
     /// How often one request is sent again by itself after it was certainly not processed.
     package var maximumResends = 3
 

@@ -42,7 +42,19 @@ final class StageMetrics: Sendable {
         recorder.record(messages)
     }
 
-    func settled(_ queue: WorkQueue, _ conclusion: Conclusion) {
+    /// Counts the settlements of a batch, which all came from one queue.
+    func settled(_ settlements: [Settlement]) {
+        guard let queue = settlements.first?.inbound.queue else { return }
+        let done = settlements.count { $0.conclusion == .done }
+        if done > 0 {
+            count(
+                MetricName.settled, [(MetricLabel.queue, queue.name), (MetricLabel.disposition, Conclusion.done.label)],
+                by: done)
+        }
+        for settlement in settlements where settlement.conclusion != .done { settled(queue, settlement.conclusion) }
+    }
+
+    private func settled(_ queue: WorkQueue, _ conclusion: Conclusion) {
         let queue = (MetricLabel.queue, queue.name)
         count(MetricName.settled, [queue, (MetricLabel.disposition, conclusion.label)])
         switch conclusion {
@@ -55,14 +67,21 @@ final class StageMetrics: Sendable {
         }
     }
 
-    func published(exchange: String, _ answer: AMQPConfirmation) {
-        let result =
+    /// Counts what the broker said to the messages of one publish.
+    func published(_ messages: [AMQPMessage], _ answers: [AMQPConfirmation]) {
+        var confirmed: [String: Int] = [:]
+        for (message, answer) in zip(messages, answers) {
             switch answer {
-            case .confirmed: "confirmed"
-            case .nacked: "nacked"
-            case .returned: "returned"
+            case .confirmed: confirmed[message.exchange, default: 0] += 1
+            case .nacked: published(1, message.exchange, "nacked")
+            case .returned: published(1, message.exchange, "returned")
             }
-        count(MetricName.published, [(MetricLabel.exchange, exchange), (MetricLabel.result, result)])
+        }
+        for (exchange, count) in confirmed { published(count, exchange, "confirmed") }
+    }
+
+    private func published(_ messages: Int, _ exchange: String, _ result: String) {
+        count(MetricName.published, [(MetricLabel.exchange, exchange), (MetricLabel.result, result)], by: messages)
     }
 
     func givenBack(_ queue: WorkQueue, _ messages: Int) {

@@ -64,12 +64,12 @@ struct Settler: Sendable {
         }
         if !done.isEmpty { bus.acknowledge(done.map(\.delivery.tag)) }
         if !hopeless.isEmpty { bus.requeue(hopeless.map(\.delivery.tag)) }
+        metrics.settled(done)
         for settlement in done { report(settlement) }
         return open
     }
 
     private func report(_ settlement: Settlement) {
-        metrics.settled(settlement.inbound.queue, settlement.conclusion)
         guard let reason = settlement.conclusion.reason else { return }
         let level: Logger.Level =
             switch settlement.conclusion {
@@ -87,20 +87,22 @@ struct Settler: Sendable {
     }
 
     private func report(_ answers: [AMQPConfirmation], to messages: [AMQPMessage]) {
+        metrics.published(messages, answers)
         for (message, answer) in zip(messages, answers) {
-            metrics.published(exchange: message.exchange, answer)
-            let metadata: Logger.Metadata = [
-                LogKey.exchange: "\(message.exchange)", LogKey.routingKey: "\(message.routingKey)",
-            ]
             switch answer {
             case .confirmed: break
             case .nacked:
-                logger.warning("The broker could not take a message; it is published again", metadata: metadata)
+                logger.warning(
+                    "The broker could not take a message; it is published again", metadata: Self.place(of: message))
             case .returned(let code, let text):
                 logger.error(
                     "A message reached no queue and is published again: apply the topology, or check its permissions",
-                    metadata: metadata.merging([LogKey.reply: "\(code) \(text)"]) { $1 })
+                    metadata: Self.place(of: message).merging([LogKey.reply: "\(code) \(text)"]) { $1 })
             }
         }
+    }
+
+    private static func place(of message: AMQPMessage) -> Logger.Metadata {
+        [LogKey.exchange: "\(message.exchange)", LogKey.routingKey: "\(message.routingKey)"]
     }
 }

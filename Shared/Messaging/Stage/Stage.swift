@@ -16,7 +16,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
         var isDraining = false
     }
 
-    private let policy: StagePolicy
+    private let policy: @Sendable (WorkQueue) -> StagePolicy
     private let bus: any MessageBus
     private let handler: Handler
     private let redirection: Redirection
@@ -28,9 +28,17 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
 
     /// - Parameter service: the stage's name, such as `token-registry`: a metric label, the `app_id` of what it
     ///   publishes, and the name on its dead letters.
-    package init(
+    package convenience init(
         service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus, handler: Handler,
         logger: Logger
+    ) {
+        self.init(service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, logger: logger)
+    }
+
+    /// As above, with a policy of its own for each queue.
+    package init(
+        service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
+        bus: any MessageBus, handler: Handler, logger: Logger
     ) {
         self.policy = policy
         self.bus = bus
@@ -106,6 +114,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
     private func makeWorker(_ queue: WorkQueue) -> QueueWorker<Handler> {
         var logger = logger
         logger[metadataKey: LogKey.queue] = "\(queue.name)"
+        let policy = policy(queue)
         let settler = Settler(bus: bus, backoff: policy.backoff, metrics: metrics, logger: logger)
         return QueueWorker(
             runner: BatchRunner(

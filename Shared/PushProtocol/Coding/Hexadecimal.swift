@@ -32,24 +32,35 @@ package enum Hexadecimal {
         return isValid ? UUID(uuid: id) : nil
     }
 
+    /// Two digits in lower case for each byte.
+    static func text(of bytes: some Sequence<UInt8>) -> String {
+        String(
+            decoding: bytes.flatMap { [lower.utf8Start[Int($0 >> 4)], lower.utf8Start[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
     package enum Case: Sendable { case lower, upper }
 
     /// Appends `id` in its canonical form.
     package static func append(_ id: UUID, _ letters: Case, to text: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { buffer in
+            write(id, letters, to: buffer)
+            text.append(contentsOf: buffer)
+        }
+    }
+
+    /// Writes the 36 bytes of `id` in its canonical form.
+    static func write(_ id: UUID, _ letters: Case, to text: UnsafeMutableBufferPointer<UInt8>) {
         let digits = letters == .lower ? lower : upper
         withUnsafeBytes(of: id.uuid) { bytes in
-            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { buffer in
-                var place = 0
-                for index in 0..<16 {
-                    if index == 4 || index == 6 || index == 8 || index == 10 {
-                        buffer[place] = UInt8(ascii: "-")
-                        place += 1
-                    }
-                    buffer[place] = digits.utf8Start[Int(bytes[index] >> 4)]
-                    buffer[place + 1] = digits.utf8Start[Int(bytes[index] & 15)]
-                    place += 2
+            var place = 0
+            for index in 0..<16 {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
                 }
-                text.append(contentsOf: buffer)
+                text[place] = digits.utf8Start[Int(bytes[index] >> 4)]
+                text[place + 1] = digits.utf8Start[Int(bytes[index] & 15)]
+                place += 2
             }
         }
     }

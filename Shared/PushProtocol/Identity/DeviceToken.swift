@@ -24,8 +24,10 @@ package struct DeviceToken: Hashable, Sendable {
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
         switch provider {
         case .apns:
-            if bytes.count.isMultiple(of: 2), bytes.count <= 512, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
-                secret = text.lowercased()
+            if bytes.count.isMultiple(of: 2), bytes.count <= 512,
+                bytes.allSatisfy({ Hexadecimal.value($0) != nil })
+            {
+                secret = text.lowercasedASCII
             } else if let hex = DeviceToken.hex(ofBase64: text) {
                 secret = hex
             } else {
@@ -44,8 +46,7 @@ extension DeviceToken {
         guard text.utf8.count == 44, text.hasSuffix("="), let data = Data(base64Encoded: text), data.count == 32 else {
             return nil
         }
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        return Hexadecimal.text(of: data)
     }
 }
 

@@ -40,16 +40,21 @@ struct OutcomeBatches {
         _ outcomes: [Outcome], of push: Push, pulse: LanePulse? = nil
     ) -> [(routingKey: String, outcomes: Outcomes)] {
         let origin = Outcomes.Origin(push.provider)
+        return groups(outcomes).map { kind, outcomes in
+            let id = DerivedID.uuid5(push.trace.id, kind.words, ids: outcomes.lazy.compactMap(\.device))
+            return (
+                kind.routingKey(origin),
+                Outcomes(
+                    trace: push.trace.next(id: id), app: push.app, origin: origin, environment: push.environment,
+                    lane: push.lane, pulse: kind.isEvidence ? pulse : nil, outcomes: outcomes)
+            )
+        }
+    }
+
+    private static func groups(_ outcomes: [Outcome]) -> [(Kind, [Outcome])] {
+        guard let first = outcomes.first.map(Kind.init) else { return [] }
+        // Most pushes have outcomes of one kind.
+        if outcomes.allSatisfy({ Kind($0) == first }) { return [(first, outcomes)] }
         return Dictionary(grouping: outcomes, by: Kind.init).sorted { $0.key < $1.key }
-            .map { kind, outcomes in
-                let targets = outcomes.compactMap { $0.device?.uuidString }
-                let id = DerivedID.uuid5(push.trace.id, kind.words + targets)
-                return (
-                    kind.routingKey(origin),
-                    Outcomes(
-                        trace: push.trace.next(id: id), app: push.app, origin: origin, environment: push.environment,
-                        lane: push.lane, pulse: kind.isEvidence ? pulse : nil, outcomes: outcomes)
-                )
-            }
     }
 }

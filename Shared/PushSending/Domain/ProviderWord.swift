@@ -6,6 +6,8 @@ package enum ProviderWord {
 
     /// `word` in visible ASCII, at most ``maximumLength`` of it: no controls, no NUL, nothing to quote or wrap.
     package static func printable(_ word: String) -> String {
+        let bytes = word.utf8
+        if bytes.count <= maximumLength, bytes.allSatisfy({ (0x21...0x7e).contains($0) }) { return word }
         var kept = String.UnicodeScalarView()
         kept.append(
             contentsOf: word.unicodeScalars.lazy.filter { (0x21...0x7e).contains($0.value) }.prefix(maximumLength))

@@ -22,8 +22,10 @@ final class PushMetrics: Sendable {
     init(provider: Provider) { self.provider = provider }
 
     func count(_ outcomes: [Outcome], of push: Push) {
-        for (disposition, outcomes) in Dictionary(grouping: outcomes, by: \.answer.disposition) {
-            counter(Key(app: push.app, disposition: disposition)).increment(by: outcomes.count)
+        var counts: [Outcome.Answer.Disposition: Int] = [:]
+        for outcome in outcomes { counts[outcome.answer.disposition, default: 0] += 1 }
+        for (disposition, count) in counts {
+            counter(Key(app: push.app, disposition: disposition)).increment(by: count)
         }
     }
 

@@ -9,7 +9,7 @@ package import PushProtocol
 /// anything that a provider says or does.
 package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     /// The most requests that one batch has in flight on one lane.
-    static var concurrency: Int { 200 }
+    static var concurrency: Int { 500 }
 
     private let provider: Provider
     private let sender: PushSender<Gateway>
@@ -32,14 +32,18 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
         self.logger = logger
     }
 
-    /// The policy of a sender's stage: many small batches, since a batch is settled when its slowest target has answered
-    /// and one message may be 500 targets.
+    /// How a sender's stage takes its input. A batch is settled when its slowest target has answered, so there are many
+    /// batches. The bulk lane's pushes have hundreds of targets each, the interactive lane's mostly one: what the broker
+    /// lends is bounded so that either way memory is.
     ///
     /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
     /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
     /// Outcomes that reach no queue wait in place: pushing again would be heard.
-    package var policy: StagePolicy {
-        StagePolicy(batchSize: 8, prefetch: 320, concurrentBatches: 40, unroutableRounds: nil)
+    @Sendable package func policy(_ queue: WorkQueue) -> StagePolicy {
+        let isBulk = if case .senderPushes(_, .bulk, _) = queue { true } else { false }
+        return StagePolicy(
+            batchSize: isBulk ? 4 : 32, batchAge: .milliseconds(2), prefetch: isBulk ? 64 : 500, concurrentBatches: 40,
+            unroutableRounds: nil)
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {

@@ -28,7 +28,10 @@ class Bus:
             check=True,
         )
         # As pika would: the path of the URL is the virtual host.
-        self.connection = pika.BlockingConnection(pika.URLParameters(url))
+        parameters = pika.URLParameters(url)
+        # Nobody answers heartbeats while a part of the bench runs.
+        parameters.heartbeat = 0
+        self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
 
     def run(self, mode: str, *arguments) -> dict:
