@@ -318,11 +318,17 @@ import Testing
         #expect(verdicts[1].disposition == .done)
     }
 
-    @Test func `a failure of the handler is not repeated for ever, and one slow push holds up few`() {
-        let policy = handler().policy
+    @Test(arguments: Lane.allCases)
+    func `a failure of the handler is not repeated for ever, and one slow push holds up few`(lane: Lane) {
+        let policy = handler().policy(.senderPushes(.apns, lane, AppID(rawValue: "demo")!))
         #expect(policy.maximumAttempts <= StagePolicy().maximumAttempts)
-        #expect(policy.batchSize <= 10)
+        #expect(policy.batchSize <= (lane == .bulk ? 4 : 32))
         #expect(policy.batchSize * policy.concurrentBatches >= Int(policy.prefetch))
+    }
+
+    @Test func `what the broker lends of pushes with hundreds of targets is little`() {
+        let bulk = handler().policy(.senderPushes(.apns, .bulk, AppID(rawValue: "demo")!))
+        #expect(Int(bulk.prefetch) * Push.maximumTargets <= 32_000)
     }
 
     @Test func `when the pause is over one target probes, and its success opens the lane`() async throws {

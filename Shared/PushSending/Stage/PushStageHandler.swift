@@ -9,7 +9,7 @@ package import PushProtocol
 /// anything that a provider says or does.
 package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     /// The most requests that one batch has in flight on one lane.
-    static var concurrency: Int { 500 }
+    static var concurrency: Int { 200 }
 
     private let provider: Provider
     private let sender: PushSender<Gateway>
