@@ -36,11 +36,15 @@ struct QuickCodingTests {
         #expect(throws: JSONReader.Unusual.self) { try Self.value(text) }
     }
 
-    @Test(arguments: [
-        (#" { "a" : [ 1 , -2 , true , false , null ] , "b" : { } } "#, ["a": [1, -2, true, false, nil], "b": [:]]),
-        (#"["\"\\\/\n\r\t\b\f\u00e9\u20ac", "é€😀", ""]"#, ["\"\\/\n\r\t\u{8}\u{c}é€", "é€😀", ""]),
-        ("[]", []), ("0", 0), ("-0", 0), ("999999999999999999", 999_999_999_999_999_999),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            (
+                #" { "a" : [ 1 , -2 , true , false , null ] , "b" : { } } "#,
+                ["a": [1, -2, true, false, nil], "b": [:]]
+            ),
+            (#"["\"\\\/\n\r\t\b\f\u00e9\u20ac", "é€😀", ""]"#, ["\"\\/\n\r\t\u{8}\u{c}é€", "é€😀", ""]),
+            ("[]", []), ("0", 0), ("-0", 0), ("999999999999999999", 999_999_999_999_999_999),
+        ] as [(String, JSONValue)])
     func `what is usual is read`(text: String, value: JSONValue) throws {
         #expect(try Self.value(text) == value)
     }
@@ -181,7 +185,8 @@ extension Trace {
 extension Push {
     fileprivate static func random(_ random: inout SplitMix) -> Push {
         Push(
-            trace: .random(&random), app: AppID(rawValue: "demo-1")!, provider: Provider.allCases.randomElement(using: &random)!,
+            trace: .random(&random), app: AppID(rawValue: "demo-1")!,
+            provider: Provider.allCases.randomElement(using: &random)!,
             environment: ProviderEnvironment.allCases.randomElement(using: &random)!,
             lane: Lane.allCases.randomElement(using: &random)!, content: .random(&random),
             expiresAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },

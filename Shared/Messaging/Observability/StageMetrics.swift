@@ -48,7 +48,8 @@ final class StageMetrics: Sendable {
         let done = settlements.count { $0.conclusion == .done }
         if done > 0 {
             count(
-                MetricName.settled, [(MetricLabel.queue, queue.name), (MetricLabel.disposition, Conclusion.done.label)],
+                MetricName.settled,
+                [(MetricLabel.queue, queue.name), (MetricLabel.disposition, Conclusion.done.label)],
                 by: done)
         }
         for settlement in settlements where settlement.conclusion != .done { settled(queue, settlement.conclusion) }

@@ -32,7 +32,9 @@ extension Push {
                 environment = ProviderEnvironment(rawValue: try reader.string())
             case "lane": try seen.take(6); lane = Lane(rawValue: try reader.string())
             case "content": try seen.take(7); content = try Content(&reader)
-            case "expiresAt": try seen.take(8); expiresAt = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.timestamp() }
+            case "expiresAt":
+                try seen.take(8);
+                expiresAt = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.timestamp() }
             case "delivery":
                 try seen.take(9)
                 delivery = try reader.optional { (reader) throws(JSONReader.Unusual) in
@@ -57,7 +59,7 @@ extension Push {
 
 extension Push.Target {
     fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
-        var device: UUID?, token: DeviceToken?, address: Push.Address?, notification: UUID?, badge: Int64?
+        var device: UUID?, token: DeviceToken?, address: Push.Address?, notification: UUID?, badge: Int?
         var registeredAt: Timestamp?
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
@@ -70,14 +72,14 @@ extension Push.Target {
                     try reader.word(Push.Address.self)
                 }
             case "notification": try seen.take(3); notification = try reader.uuid()
-            case "badge": try seen.take(4); badge = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.integer() }
+            case "badge": try seen.take(4); badge = try reader.optionalInteger()
             case "registeredAt": try seen.take(5); registeredAt = try reader.timestamp()
             default: try reader.skip(key)
             }
         }
         guard let device, let token, let notification, let registeredAt else { throw JSONReader.Unusual() }
         self.init(
-            device: device, token: token, address: address, notification: notification, badge: badge.map(Int.init),
+            device: device, token: token, address: address, notification: notification, badge: badge,
             registeredAt: registeredAt)
     }
 }
@@ -91,7 +93,7 @@ extension Trace {
             case "id": try seen.take(0); id = try reader.uuid()
             case "correlation": try seen.take(1); correlation = try reader.string()
             case "causation": try seen.take(2); causation = try reader.string()
-            case "traceparent": try seen.take(3); traceparent = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
+            case "traceparent": try seen.take(3); traceparent = try reader.optionalString()
             default: try reader.skip(key)
             }
         }
@@ -109,15 +111,15 @@ extension Content {
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
             switch key {
-            case "title": try seen.take(0); content.title = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "subtitle": try seen.take(1); content.subtitle = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "body": try seen.take(2); content.body = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "badge": try seen.take(3); content.badge = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.integer() }.map(Int.init)
-            case "sound": try seen.take(4); content.sound = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "category": try seen.take(5); content.category = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "thread": try seen.take(6); content.thread = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "deepLink": try seen.take(7); content.deepLink = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
-            case "image": try seen.take(8); content.image = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
+            case "title": try seen.take(0); content.title = try reader.optionalString()
+            case "subtitle": try seen.take(1); content.subtitle = try reader.optionalString()
+            case "body": try seen.take(2); content.body = try reader.optionalString()
+            case "badge": try seen.take(3); content.badge = try reader.optionalInteger()
+            case "sound": try seen.take(4); content.sound = try reader.optionalString()
+            case "category": try seen.take(5); content.category = try reader.optionalString()
+            case "thread": try seen.take(6); content.thread = try reader.optionalString()
+            case "deepLink": try seen.take(7); content.deepLink = try reader.optionalString()
+            case "image": try seen.take(8); content.image = try reader.optionalString()
             case "data": try seen.take(9); content.data = try reader.members()
             case "silent": try seen.take(10); isSilent = try reader.bool()
             case "interruptionLevel":
@@ -125,7 +127,7 @@ extension Content {
                 content.interruptionLevel = try reader.optional { (reader) throws(JSONReader.Unusual) in
                     try reader.word(InterruptionLevel.self)
                 }
-            case "collapseKey": try seen.take(12); content.collapseKey = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.string() }
+            case "collapseKey": try seen.take(12); content.collapseKey = try reader.optionalString()
             case "apns":
                 try seen.take(13)
                 content.apns = try reader.optional { (reader) throws(JSONReader.Unusual) in try APNsOverride(&reader) }
@@ -157,7 +159,9 @@ extension APNsOverride {
                     }
                     return texts
                 }
-            case "payload": try seen.take(1); payload = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
+            case "payload":
+                try seen.take(1);
+                payload = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
             default: try reader.skip(key)
             }
         }
@@ -171,8 +175,12 @@ extension FCMOverride {
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
             switch key {
-            case "message": try seen.take(0); message = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
-            case "validateOnly": try seen.take(1); validateOnly = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.bool() }
+            case "message":
+                try seen.take(0);
+                message = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.value() }
+            case "validateOnly":
+                try seen.take(1);
+                validateOnly = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.bool() }
             default: try reader.skip(key)
             }
         }
@@ -181,6 +189,14 @@ extension FCMOverride {
 }
 
 extension JSONReader {
+    fileprivate mutating func optionalString() throws(Unusual) -> String? {
+        try optional { (reader) throws(Unusual) in try reader.string() }
+    }
+
+    fileprivate mutating func optionalInteger() throws(Unusual) -> Int? {
+        try optional { (reader) throws(Unusual) in Int(try reader.integer()) }
+    }
+
     fileprivate mutating func timestamp() throws(Unusual) -> Timestamp { Timestamp(milliseconds: try integer()) }
 
     /// One of the words that `Word` has.

@@ -21,7 +21,8 @@ struct PushLoad: Sendable {
             for _ in 0..<bursts {
                 group.addTask {
                     while let burst = numbers.next(of: requests) {
-                        let pushes = Pushes(first: burst.lowerBound, count: burst.count, shared: shared, payload: payload)
+                        let pushes = Pushes(
+                            first: burst.lowerBound, count: burst.count, shared: shared, payload: payload)
                         for answer in await client.execute(all: pushes, deadline: .seconds(30)) {
                             let status = try answer.get().status
                             guard status == 200 else { throw Unexpected(status: status) }
