@@ -114,6 +114,7 @@ import Testing
         try await eventually("the others wait", within: .seconds(30)) {
             sender.gateways.clients.contains { $0.statistics.waiting == 19 && $0.statistics.openStreams == 1 }
         }
+        try await eventually("the first arrived", within: .seconds(30)) { !apns.requests.isEmpty }
         #expect(apns.requests.count == 1)
         gate.open()
         #expect(try await result.answers.map(\.disposition) == Array(repeating: .accepted, count: 20))
