@@ -8,6 +8,8 @@ let swiftSettings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    // The stage runtime is generic over its handler, the gateway over its wire: specialised where they are used.
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
 // MARK: - Third-party products, named once

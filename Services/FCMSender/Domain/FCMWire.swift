@@ -40,7 +40,7 @@ struct FCMWire: PushWire {
     func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection) {
         let address = try FCMAddress(target)
         guard let message = rendering.messages[target.badge] else { throw LocalRejection("not-rendered") }
-        let filled = try message.get().filled(with: target.notification.uuidString.lowercased())
+        let filled = try message.get().filled(with: Hexadecimal.text(of: target.notification))
         batch.write(path)
         batch.endValue()
         batch.endRequest(body: Self.body(address, message: filled, isDryRun: rendering.isDryRun))

@@ -108,19 +108,21 @@ struct WireArena: ~Copyable {
         var raw = amqp_basic_properties_t()
         raw._flags = UInt32(AMQP_BASIC_DELIVERY_MODE_FLAG)
         raw.delivery_mode = properties.persistent ? 2 : 1
-        func set(_ field: WritableKeyPath<amqp_basic_properties_t, amqp_bytes_t>, _ flag: Int32, _ text: String?) {
-            guard let text else { return }
-            raw._flags |= UInt32(flag)
-            raw[keyPath: field] = bytes(text)
+        func set(_ field: inout amqp_bytes_t, _ flag: Int32, _ text: String?) -> UInt32 {
+            guard let text else { return 0 }
+            field = bytes(text)
+            return UInt32(flag)
         }
-        set(\.content_type, AMQP_BASIC_CONTENT_TYPE_FLAG, properties.contentType)
-        set(\.content_encoding, AMQP_BASIC_CONTENT_ENCODING_FLAG, properties.contentEncoding)
-        set(\.message_id, AMQP_BASIC_MESSAGE_ID_FLAG, messageID)
-        set(\.correlation_id, AMQP_BASIC_CORRELATION_ID_FLAG, properties.correlationID)
-        set(\.type, AMQP_BASIC_TYPE_FLAG, properties.type)
-        set(\.app_id, AMQP_BASIC_APP_ID_FLAG, properties.appID)
-        set(\.expiration, AMQP_BASIC_EXPIRATION_FLAG, properties.expiration)
-        set(\.user_id, AMQP_BASIC_USER_ID_FLAG, properties.userID)
+        var flags = raw._flags
+        flags |= set(&raw.content_type, AMQP_BASIC_CONTENT_TYPE_FLAG, properties.contentType)
+        flags |= set(&raw.content_encoding, AMQP_BASIC_CONTENT_ENCODING_FLAG, properties.contentEncoding)
+        flags |= set(&raw.message_id, AMQP_BASIC_MESSAGE_ID_FLAG, messageID)
+        flags |= set(&raw.correlation_id, AMQP_BASIC_CORRELATION_ID_FLAG, properties.correlationID)
+        flags |= set(&raw.type, AMQP_BASIC_TYPE_FLAG, properties.type)
+        flags |= set(&raw.app_id, AMQP_BASIC_APP_ID_FLAG, properties.appID)
+        flags |= set(&raw.expiration, AMQP_BASIC_EXPIRATION_FLAG, properties.expiration)
+        flags |= set(&raw.user_id, AMQP_BASIC_USER_ID_FLAG, properties.userID)
+        raw._flags = flags
         if let timestamp = properties.timestamp {
             raw._flags |= UInt32(AMQP_BASIC_TIMESTAMP_FLAG)
             raw.timestamp = UInt64(clamping: timestamp)

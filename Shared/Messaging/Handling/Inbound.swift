@@ -38,10 +38,11 @@ package struct Inbound: Hashable, Sendable {
     }
 }
 
-/// One decoded message, with what it arrived as.
-package struct Delivery<Message: Sendable>: Sendable {
-    package var inbound: Inbound
-    package var message: Message
+/// One decoded message, with what it arrived as. A class, since it is handed from one to the next, and messages have
+/// dozens of parts to count the references of.
+package final class Delivery<Message: Sendable>: Sendable {
+    package let inbound: Inbound
+    package let message: Message
 
     package init(inbound: Inbound, message: Message) {
         self.inbound = inbound

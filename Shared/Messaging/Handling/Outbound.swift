@@ -37,7 +37,7 @@ package struct Outbound: Hashable, Sendable {
             throw .tooLarge(bytes: body.count, limit: WireCoding.maximumBodySize)
         }
         self.init(
-            exchange: exchange, routingKey: routingKey, messageID: message.trace.id.uuidString.lowercased(),
+            exchange: exchange, routingKey: routingKey, messageID: Hexadecimal.text(of: message.trace.id),
             type: Message.messageType, correlationID: message.trace.correlation,
             traceparent: message.trace.traceparent, body: body)
     }

@@ -13,8 +13,20 @@ struct Settlement: Sendable {
         case requeue
     }
 
-    let delivery: AMQPDelivery
-    let inbound: Inbound
+    /// What came, in one place: settlements are handed about while they wait.
+    private final class Origin: Sendable {
+        let delivery: AMQPDelivery
+        let inbound: Inbound
+
+        init(_ delivery: AMQPDelivery, _ inbound: Inbound) {
+            self.delivery = delivery
+            self.inbound = inbound
+        }
+    }
+
+    private let origin: Origin
+    var delivery: AMQPDelivery { origin.delivery }
+    var inbound: Inbound { origin.inbound }
     private(set) var conclusion: Conclusion
     private let redirection: Redirection
     private let remainder: [UInt8]?
@@ -28,8 +40,7 @@ struct Settlement: Sendable {
         of delivery: AMQPDelivery, as inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
         remainder: [UInt8]? = nil, redirection: Redirection, patience: Int? = nil
     ) {
-        self.delivery = delivery
-        self.inbound = inbound
+        origin = Origin(delivery, inbound)
         self.conclusion = conclusion
         self.redirection = redirection
         self.remainder = remainder

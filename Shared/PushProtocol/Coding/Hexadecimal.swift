@@ -40,6 +40,29 @@ package enum Hexadecimal {
 
     package enum Case: Sendable { case lower, upper }
 
+    /// Whether `text` has nothing but digits, in either case.
+    static func isDigits(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { text in
+            // Without branches the compiler checks many bytes at once.
+            var others: UInt8 = 0
+            for byte in text {
+                let isDigit = byte &- UInt8(ascii: "0") < 10
+                let isLetter = (byte | 0x20) &- UInt8(ascii: "a") < 6
+                others |= isDigit || isLetter ? 0 : 1
+            }
+            return others == 0
+        }
+    }
+
+    /// `id` in its canonical form.
+    package static func text(of id: UUID, _ letters: Case = .lower) -> String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            write(id, letters, to: text)
+            return 36
+        }
+    }
+
     /// Appends `id` in its canonical form.
     package static func append(_ id: UUID, _ letters: Case, to text: inout [UInt8]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { buffer in

@@ -67,4 +67,13 @@ package struct JSONOutput {
             bytes.append(contentsOf: UnsafeMutableBufferPointer(rebasing: digits[place...]))
         }
     }
+
+    /// JSON has no word for infinities and NaN; no JSON text can have brought one in.
+    package mutating func double(_ value: Double) {
+        if let whole = Int64(exactly: value) {
+            integer(whole)
+        } else {
+            bytes.append(contentsOf: Array((value.isFinite ? value.description : "null").utf8))
+        }
+    }
 }

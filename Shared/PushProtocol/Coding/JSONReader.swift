@@ -104,7 +104,10 @@ struct JSONReader {
         while place < bytes.count {
             switch bytes[place] {
             case UInt8(ascii: "\""):
-                guard let text = String(validating: bytes[start..<place], as: UTF8.self) else { throw Unusual() }
+                guard
+                    let text = String(
+                        validating: UnsafeBufferPointer(rebasing: bytes[start..<place]), as: UTF8.self)
+                else { throw Unusual() }
                 place += 1
                 return text
             case UInt8(ascii: "\\"): return try escapedString(from: start)

@@ -75,10 +75,13 @@ package enum DerivedID {
         }
     }
 
-    /// UUID version 5 of `ids` in `namespace`, after `words`, which the ids all follow with sixteen bytes each.
-    package static func uuid5(_ namespace: UUID, _ words: [String], ids: some Sequence<UUID>) -> UUID {
+    /// UUID version 5 of `word`, ended by a NUL, and of the sixteen bytes of each of `ids` in `namespace`.
+    package static func uuid5(_ namespace: UUID, _ word: String, ids: [UUID]) -> UUID {
         var text: [UInt8] = []
-        withUnsafeBytes(of: uuid5(namespace, words).uuid) { text.append(contentsOf: $0) }
+        text.reserveCapacity(16 * (ids.count + 1) + word.utf8.count + 1)
+        withUnsafeBytes(of: namespace.uuid) { text.append(contentsOf: $0) }
+        text.append(contentsOf: word.utf8)
+        text.append(0)
         for id in ids { withUnsafeBytes(of: id.uuid) { text.append(contentsOf: $0) } }
         return text.withUnsafeBytes { version5(of: $0) }
     }

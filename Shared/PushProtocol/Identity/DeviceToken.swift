@@ -25,7 +25,7 @@ package struct DeviceToken: Hashable, Sendable {
         switch provider {
         case .apns:
             if bytes.count.isMultiple(of: 2), bytes.count <= 512,
-                bytes.allSatisfy({ Hexadecimal.value($0) != nil })
+                Hexadecimal.isDigits(text)
             {
                 secret = text.lowercasedASCII
             } else if let hex = DeviceToken.hex(ofBase64: text) {

@@ -35,7 +35,7 @@ package struct Trace: Codable, Hashable, Sendable {
 
     /// The trace of a message that a stage makes out of the one that carries this trace.
     package func next(id: UUID) -> Trace {
-        Trace(id: id, correlation: correlation, causation: self.id.uuidString.lowercased(), traceparent: traceparent)
+        Trace(id: id, correlation: correlation, causation: Hexadecimal.text(of: self.id), traceparent: traceparent)
     }
 }
 

@@ -4,7 +4,7 @@ package import PushProtocol
 /// limits count.
 package enum JSONText {
     package static func bytes(of value: JSONValue) -> [UInt8] {
-        var writer = JSONWriter(gap: nil)
+        var writer = JSONPieces(gap: nil)
         writer.write(value)
         return writer.finish()[0]
     }
@@ -17,7 +17,7 @@ package struct JSONTemplate: Hashable, Sendable {
 
     /// Every string in `value` that is exactly `gap` becomes a gap.
     package init(_ value: JSONValue, gap: String) {
-        var writer = JSONWriter(gap: gap)
+        var writer = JSONPieces(gap: gap)
         writer.write(value)
         pieces = writer.finish()
     }
@@ -36,79 +36,53 @@ package struct JSONTemplate: Hashable, Sendable {
     }
 }
 
-private struct JSONWriter {
+/// Writes a value, in pieces that end and begin at the gaps.
+private struct JSONPieces {
     let gap: String?
     private var pieces: [[UInt8]] = []
-    private var bytes: [UInt8] = []
+    private var output = JSONOutput()
 
     init(gap: String?) { self.gap = gap }
 
-    consuming func finish() -> [[UInt8]] { pieces + [bytes] }
+    consuming func finish() -> [[UInt8]] { pieces + [output.bytes] }
 
     mutating func write(_ value: JSONValue) {
         switch value {
-        case .null: bytes += "null".utf8
-        case .bool(let value): bytes += (value ? "true" : "false").utf8
-        case .int(let value): bytes += String(value).utf8
-        case .double(let value): write(value)
+        case .null: output.raw("null")
+        case .bool(let value): output.raw(value ? "true" : "false")
+        case .int(let value): output.integer(value)
+        case .double(let value): output.double(value)
         case .string(let value) where value == gap: writeGap()
-        case .string(let value): write(value)
+        case .string(let value): output.string(value)
         case .array(let values): write(values)
         case .object(let members): write(members)
         }
     }
 
-    /// JSON has no word for infinities and NaN; no JSON text can have brought one in.
-    private mutating func write(_ value: Double) {
-        if let whole = Int64(exactly: value) {
-            bytes += String(whole).utf8
-        } else {
-            bytes += (value.isFinite ? value.description : "null").utf8
-        }
-    }
-
-    mutating func write(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case 0x0a: bytes += #"\n"#.utf8
-            case 0x0d: bytes += #"\r"#.utf8
-            case 0x09: bytes += #"\t"#.utf8
-            case 0..<0x20:
-                bytes += #"\u00"#.utf8
-                bytes += [hexDigits[Int(byte >> 4)], hexDigits[Int(byte & 15)]]
-            default: bytes.append(byte)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
-
     private mutating func writeGap() {
-        bytes.append(UInt8(ascii: "\""))
-        pieces.append(bytes)
-        bytes = [UInt8(ascii: "\"")]
+        output.raw("\"")
+        pieces.append(output.bytes)
+        output = JSONOutput()
+        output.raw("\"")
     }
 
     private mutating func write(_ values: [JSONValue]) {
-        bytes.append(UInt8(ascii: "["))
+        output.raw("[")
         for (index, value) in values.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            if index > 0 { output.raw(",") }
             write(value)
         }
-        bytes.append(UInt8(ascii: "]"))
+        output.raw("]")
     }
 
     private mutating func write(_ members: [String: JSONValue]) {
-        bytes.append(UInt8(ascii: "{"))
+        output.raw("{")
         for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            write(member.key)
-            bytes.append(UInt8(ascii: ":"))
+            if index > 0 { output.raw(",") }
+            output.string(member.key)
+            output.raw(":")
             write(member.value)
         }
-        bytes.append(UInt8(ascii: "}"))
+        output.raw("}")
     }
 }
-
-private let hexDigits = Array("0123456789abcdef".utf8)

@@ -17,7 +17,7 @@ struct OutcomeBatches {
             a.disposition == b.disposition ? !a.isElsewhere && b.isElsewhere : a.disposition < b.disposition
         }
 
-        var words: [String] { ["outcomes", disposition.rawValue] + (isElsewhere ? ["elsewhere"] : []) }
+        var word: String { isElsewhere ? "outcomes.elsewhere" : disposition.rawValue }
 
         func routingKey(_ origin: Outcomes.Origin) -> String {
             isElsewhere ? RoutingKey.acceptedElsewhere(origin) : RoutingKey.outcomes(origin, disposition)
@@ -41,7 +41,7 @@ struct OutcomeBatches {
     ) -> [(routingKey: String, outcomes: Outcomes)] {
         let origin = Outcomes.Origin(push.provider)
         return groups(outcomes).map { kind, outcomes in
-            let id = DerivedID.uuid5(push.trace.id, kind.words, ids: outcomes.lazy.compactMap(\.device))
+            let id = DerivedID.uuid5(push.trace.id, kind.word, ids: outcomes.compactMap(\.device))
             return (
                 kind.routingKey(origin),
                 Outcomes(

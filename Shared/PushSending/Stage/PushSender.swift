@@ -1,3 +1,4 @@
+import Messaging
 import PushProtocol
 
 /// Sends pushes: every target gets an outcome, or is left for later with a reason. Nothing is ever thrown away.
@@ -24,13 +25,21 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         otherEnvironment = OtherEnvironment(clock: clock)
     }
 
-    /// A push, and how often and since when it has been tried.
-    struct Job: Sendable {
-        var push: Push
-        var attempt: Int
-        var firstSeen: Timestamp
+    /// A push, and how often and since when it has been tried. A class, since every target looks at its push, and a
+    /// push has dozens of parts to count the references of.
+    final class Job: Sendable {
+        let push: Push
+        let attempt: Int
+        let firstSeen: Timestamp
         /// Somebody had it and did not settle it: nobody knows how far that one came.
-        var redelivered = false
+        let redelivered: Bool
+
+        init(_ delivery: Delivery<Push>) {
+            push = delivery.message
+            attempt = delivery.inbound.attempt
+            firstSeen = delivery.inbound.firstSeen
+            redelivered = delivery.inbound.redelivered
+        }
     }
 
     /// One target of one job.
@@ -112,8 +121,9 @@ struct PushSender<Gateway: PushGateway>: Sendable {
                 }
             }
             let copies = todo.prefix(count).map { place in
-                let push = jobs[place.job].push
-                return Copy(of: place.job, to: push.targets[place.target], delivery: push.delivery ?? .atLeastOnce)
+                let job = jobs[place.job]
+                return Copy(
+                    of: place.job, to: job.push.targets[place.target], delivery: job.push.delivery ?? .atLeastOnce)
             }
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             lane.gate.judge(&round, isProbe: admission == .probe)
@@ -199,9 +209,9 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     ) {
         let now = clock.now()
         for place in places {
-            let push = jobs[place.job].push
-            let level = retry.hold(for: pause, expiresAt: push.expiresAt, now: now)
-            settlements[place.job].hold(push.targets[place.target], level, reason)
+            let job = jobs[place.job]
+            let level = retry.hold(for: pause, expiresAt: job.push.expiresAt, now: now)
+            settlements[place.job].hold(job.push.targets[place.target], level, reason)
         }
     }
 }

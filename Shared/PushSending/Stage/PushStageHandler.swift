@@ -59,11 +59,7 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
-        let jobs = batch.map { delivery in
-            PushSender<Gateway>.Job(
-                push: delivery.message, attempt: delivery.inbound.attempt, firstSeen: delivery.inbound.firstSeen,
-                redelivered: delivery.inbound.redelivered)
-        }
+        let jobs = batch.map(PushSender<Gateway>.Job.init)
         for job in jobs {
             let key = LaneKey(app: job.push.app, environment: job.push.environment)
             if lanes[key] == nil { report(unconfigured: job.push) }
