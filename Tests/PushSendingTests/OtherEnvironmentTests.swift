@@ -77,6 +77,20 @@ import Testing
         #expect(development.sent.isEmpty)
     }
 
+    @Test(arguments: [
+        GatewayAnswer.backOff(floor: .seconds(900), reason: "InternalServerError"),
+        .throttled(floor: .seconds(10), reason: "TooManyRequests"), .unreachable(reason: "connect-failed"),
+    ])
+    func `where the other one says nothing about the token, the token is not doubted`(answer: GatewayAnswer)
+        async throws
+    {
+        development.answer { _, _ in answer }
+        let batches = try await batches(.sample(), by: handler().0)
+        #expect(
+            batches["apns.rejected"]?.outcomes.map(\.answer)
+                == [.rejected(reason: "BadDeviceToken", suspectToken: false)])
+    }
+
     @Test func `an app without another environment keeps the suspicion`() async throws {
         #expect(try await batches(.sample(), by: handler([.production]).0).keys.sorted() == ["apns.rejected"])
     }

@@ -77,6 +77,15 @@ import Testing
         #expect(gateway.sent.isEmpty)
     }
 
+    @Test func `what was accepted is not expired because its redelivery is late`() async throws {
+        let handler = handler()
+        let push = Push.sample(expiresAt: time.clock.now() + .seconds(10))
+        #expect(try outcomes(try await handle(push, by: handler)).keys.sorted() == ["apns.accepted"])
+        time.advance(by: .seconds(60))
+        #expect(try outcomes(try await handle(push, by: handler)).keys.sorted() == ["apns.accepted"])
+        #expect(gateway.sent.count == 1)
+    }
+
     @Test func `an app without credentials is skipped`() async throws {
         let verdict = try await handle(.sample(targets: targets(2)), by: handler(configured: false))
         #expect(verdict.disposition == .done)

@@ -75,7 +75,7 @@ extension PostgresTransaction {
         let rows = try await query(
             """
             SELECT (
-                SELECT count(*) FROM feedback.evidence
+                SELECT count(DISTINCT device_id) FROM feedback.evidence
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND finding <> 'misplaced'
                     AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
@@ -109,6 +109,7 @@ extension PostgresTransaction {
             """
             SELECT e.*, CASE WHEN e.finding = 'suspect' THEN (
                 SELECT count(*) FROM feedback.evidence s WHERE s.device_id = e.device_id AND s.finding = 'suspect'
+                    AND s.decision NOT IN ('discarded', 'stale') AND s.registered_at IS NOT DISTINCT FROM e.registered_at
             ) ELSE 0 END AS suspicions
             FROM feedback.evidence e
             WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)

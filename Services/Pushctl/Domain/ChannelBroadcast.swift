@@ -20,7 +20,12 @@ struct ChannelBroadcast {
         do { text = try WireCoding.encode(payload) } catch { throw Refusal("the payload: \(error)") }
         let address = [app.rawValue, environment.rawValue, channel]
         let id = DerivedID.uuid5(
-            DerivedID.namespace, ["broadcast"] + address + [String(decoding: text, as: UTF8.self)])
+            DerivedID.namespace,
+            ["broadcast"] + address
+                + [
+                    String(decoding: text, as: UTF8.self), priority.map { String($0) } ?? "",
+                    expiresAt == nil ? "" : "expires",
+                ])
         var headers = ["apns-push-type": "liveactivity"]
         headers["apns-priority"] = priority.map { String($0) }
         return Push(

@@ -63,14 +63,14 @@ package final class HTTP2Client: Sendable {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 burst.begin(continuation)
                 refusal = submit(burst)
-                // A refused burst stays untouched: its cancellation may reach the event loop at the same time.
+                // A cancellation of a refused burst may reach the event loop at the same time: it touches the phase only.
                 if refusal != nil { continuation.resume() }
             }
         } onCancel: {
             if inbox.cancel(burst) { wake() }
         }
-        if let refusal { return Array(repeating: .failure(refusal), count: requests.count) }
-        return burst.takeAnswers()
+        let answers = burst.takeAnswers()
+        return refusal.map { Array(repeating: .failure($0), count: requests.count) } ?? answers
     }
 
     /// What the client has done and has open.

@@ -5,6 +5,8 @@ package import FoundationEssentials
 ///
 /// Suspects are counted once each, within a minute, against all answers of that minute.
 package struct SuspicionMonitor: Sendable {
+    /// What is counted (`push-protocols` C.4.3). Other doubts may be a payload's fault.
+    static let reasons: Set<String> = ["BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH"]
     /// More than this share of the answers …
     static let share = 0.05
     /// … and at least so many different targets.

@@ -102,7 +102,11 @@ final class LaneGate: Sendable {
 extension GatewayAnswer {
     /// Whether the provider refused this target for a reason that may lie in its token.
     fileprivate var doubtsToken: Bool {
-        if case .settled(.rejected(_, suspectToken: true)) = self { true } else { false }
+        if case .settled(.rejected(let reason, suspectToken: true)) = self {
+            SuspicionMonitor.reasons.contains(reason)
+        } else {
+            false
+        }
     }
 
     /// Whether the provider spoke about this target.

@@ -15,7 +15,8 @@ final class OtherEnvironment: Sendable {
     init(clock: SenderClock) { self.clock = clock }
 
     /// Sends those copies of `round` again, through the app's other environment, whose token is not known in `lane`. An
-    /// acceptance takes the place of the refusal; any other answer there leaves it as it is.
+    /// acceptance takes the place of the refusal. Where the other environment said nothing about the token, or was not
+    /// asked, the refusal stands and the token is not doubted.
     func amend<Gateway: PushGateway>(
         _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes<Gateway>, _ push: (Int) -> Push
     ) async {
@@ -23,6 +24,9 @@ final class OtherEnvironment: Sendable {
             let (environment, other) = Self.other(than: lane, on: lanes)
         else { return }
         let suspects = round.answers.indices.filter { round.answers[$0].isUnknownToken }
+        // Only what both environments refused is held against a token.
+        var unheard = Set(suspects)
+        defer { for place in unheard { round.answers[place] = round.answers[place].withoutDoubt } }
         let places = suspects.prefix(grant(suspects.count, LaneKey(app: lane.app, environment: environment)))
         // A lane that is in trouble, or tries its way out of it, is left alone.
         guard !places.isEmpty, other.gate.trouble == nil else { return }
@@ -36,6 +40,7 @@ final class OtherEnvironment: Sendable {
                 of: pushes.map { other.gateway.render(push($0)) }))
         other.gate.report(again.report)
         for (place, answer) in zip(places, again.answers) {
+            if answer.isAboutToken { unheard.remove(place) }
             guard case .settled(.accepted) = answer else { continue }
             round.answers[place] = answer
             round.elsewhere[place] = environment
@@ -64,6 +69,20 @@ final class OtherEnvironment: Sendable {
 }
 
 extension GatewayAnswer {
+    /// Whether the provider took the token, or said what it holds against it.
+    fileprivate var isAboutToken: Bool {
+        switch self {
+        case .settled(.accepted), .settled(.unregistered), .settled(.rejected(_, suspectToken: true)): true
+        case .settled, .backOff, .throttled, .halted, .refusedHere, .deferred, .unreachable, .withdrawn: false
+        }
+    }
+
+    /// The same refusal, with nothing held against the token.
+    fileprivate var withoutDoubt: GatewayAnswer {
+        guard case .settled(.rejected(let reason, suspectToken: true)) = self else { return self }
+        return .settled(.rejected(reason: reason, suspectToken: false))
+    }
+
     /// Whether the provider says that this environment knows no such token. A token of another topic is none of these.
     fileprivate var isUnknownToken: Bool {
         guard case .settled(.rejected(let reason, suspectToken: true)) = self else { return false }

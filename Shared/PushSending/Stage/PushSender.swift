@@ -80,19 +80,19 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         var todo: [Place] = []
         let now = clock.now()
         for (index, job) in jobs.enumerated() {
-            if let expiresAt = job.push.expiresAt, expiresAt <= now {
-                settlements.append(answer(.expired, job.push))
-                continue
-            }
+            // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
             let known = settled.outcomes(of: job.push)
             settlements.append(PushSettlement(recalled: known.outcomes))
-            if job.push.delivery == .atMostOnce, job.redelivered {
-                for target in known.others {
-                    settlements[index].settle(outcome(job.push.targets[target], .unknown(reason: "redelivered"), now))
+            let isLate = job.push.expiresAt.map { $0 <= now } ?? false
+            let isInDoubt = job.push.delivery == .atMostOnce && job.redelivered
+            let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
+            for target in known.others {
+                if let answer {
+                    settlements[index].settle(outcome(job.push.targets[target], answer, now))
+                } else {
+                    todo.append(Place(job: index, target: target))
                 }
-                continue
             }
-            for target in known.others { todo.append(Place(job: index, target: target)) }
         }
         guard !todo.isEmpty else { return settlements }
         // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
