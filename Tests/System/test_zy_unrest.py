@@ -14,8 +14,7 @@ SENDERS = ["apns-sender", "fcm-sender"]
 SECONDS = 30
 BETWEEN_KILLS = 5
 # What a killed sender had in hand: at most so many messages of each of its queues, here of one target each.
-PREFETCH = 320
-LANES = 2
+PREFETCH = {"interactive": 500, "bulk": 64}
 LIFETIME = 1800
 
 
@@ -60,8 +59,8 @@ def test_nothing_is_lost_while_senders_die_and_connections_and_credentials_chang
         provider: summary[provider]["delivered"] - len(crowd.notifications)
         for provider, crowd in zip(("apns", "fcm"), crowds)
     }
-    queues = {"apns": LANES * len(crowds[0].apps), "fcm": LANES}
-    bounds = {provider: kills[f"{provider}-sender"] * PREFETCH * queues[provider] for provider in queues}
+    apps = {"apns": len(crowds[0].apps), "fcm": 1}
+    bounds = {provider: kills[f"{provider}-sender"] * sum(PREFETCH.values()) * apps[provider] for provider in apps}
     print(json.dumps({
         "pushes": len(everyone), "kills": dict(kills), "duplicates": repeated, "bounds": bounds,
         "outcomes_repeated": sum(len(answers) - 1 for answers in said.values()), "disturbances": disturbed}))

@@ -27,7 +27,7 @@ package final class CredentialCache: CredentialSource {
     private let mint: Mint
     private let state = Mutex(State())
 
-    /// `mint` is called by at most one task at a time.
+    /// `mint` is called by one task at a time, but for a renewal that does not wait for one under way.
     package init(clock: SenderClock, mint: @escaping Mint) {
         self.clock = clock
         self.mint = mint

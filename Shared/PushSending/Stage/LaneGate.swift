@@ -41,7 +41,8 @@ final class LaneGate: Sendable {
 
     var trouble: LaneBreaker.Trouble? { state.withLock { $0.breaker.trouble } }
 
-    /// Asks to send. While another push probes, waits for its report, which a request's deadline bounds.
+    /// Asks to send. While another push probes, waits for its report, which a request's deadline and the
+    /// wait for a quota bound.
     func admit() async -> Admission {
         while true {
             switch state.withLock({ $0.breaker.admit(now: clock.uptime()) }) {
