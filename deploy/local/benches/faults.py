@@ -1,4 +1,4 @@
-"""What Tests/System/test_faults.py shows in small, in full: 100,000 pushes, and time for the longest waits."""
+"""What Tests/System/test_zx_faults.py shows in small, in full: 100,000 pushes, and time for the longest waits."""
 
 import argparse
 import pathlib
