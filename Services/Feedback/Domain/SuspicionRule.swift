@@ -21,11 +21,9 @@ enum Judgement: Hashable, Sendable {
 /// When a suspicion is believed (`push-protocols` C.4): the environment is known, the provider took other tokens on the
 /// lane meanwhile, and it was repeated often enough for what its reason is worth.
 struct SuspicionRule: Hashable, Sendable {
-    /// Reasons that speak of the token and of nothing else. Others (`INVALID_ARGUMENT` without a field) may be a
-    /// payload's fault.
-    static let clearReasons: Set<String> = [
-        "BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH", "malformed-token",
-    ]
+    /// Reasons that speak of the token and of nothing else. Others may be a payload's fault (`INVALID_ARGUMENT` without a
+    /// field), or a push of the wrong kind to a good token (`DeviceTokenNotForTopic`, A.9).
+    static let clearReasons: Set<String> = ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"]
 
     /// How many distinct notifications must have met a clear reason on a registration.
     var clear: Int

@@ -18,8 +18,8 @@ import Testing
 
     private let rule = SuspicionRule()
 
-    @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH", "malformed-token"])
-    func `B06 and B20: on a lane that worked within the hour, it is the token`(reason: String) {
+    @Test(arguments: ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"])
+    func `B06: on a lane that worked within the hour, it is the token`(reason: String) {
         #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
         #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
     }
@@ -31,6 +31,10 @@ import Testing
 
     @Test func `B07: where the environment is unknown, an operator looks`() {
         #expect(rule.judge(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
+    }
+
+    @Test func `B20: a push of the wrong kind is not held against a good token`() {
+        #expect(rule.judge(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
     }
 
     @Test func `a reason that may be a payload's fault must come again`() {
