@@ -9,6 +9,8 @@ from crowd import Crowd, Evidence, Outcomes, Simulator, lanes_open
 from local_stack import eventually
 
 # What tells that a token is gone; everything else may not cost a registration.
+# Believed of a token on a lane that takes others (push-protocols B06).
+BELIEVED = {"400 BadDeviceToken", "403 SENDER_ID_MISMATCH"}
 GONE = {
     "410 Unregistered", "410 ExpiredToken", "410 without timestamp", "404 UNREGISTERED", "400 gone at Apple",
     "400 token", "400 fid",
@@ -77,7 +79,9 @@ def fault_run(
 
 def wrongly_deactivated(crowds, evidence: Evidence) -> dict[str, list[str]]:
     inactive = {token for crowd in crowds for token in crowd.inactive()}
-    return {token[:12]: sorted(evidence.faults[token]) for token in inactive if not evidence.faults[token] & GONE}
+    return {
+        token[:12]: sorted(evidence.faults[token])
+        for token in inactive if not evidence.faults[token] & (GONE | BELIEVED)}
 
 
 def reopen(stack, crowds, outcomes: Outcomes) -> bool:
