@@ -33,6 +33,9 @@ enum GuardState: Hashable, Sendable {
 /// A *storm* is two neighbouring minutes in which at least `minimum` distinct registrations were refused, and more of
 /// what was answered than `share`, and more than `factor` times what is usual on the lane. Two minutes, so that no
 /// sixty seconds fall between them. What is usual never makes it blind: more than half is a storm always.
+///
+/// What is usual is a share too, and is known only from as many answers as `minimum` refusals are the share `share` of
+/// (400 unless configured): from a handful, one dead token of two would excuse half a lane.
 struct GuardRule: Hashable, Sendable {
     var share: Double
     var minimum: Int
@@ -45,6 +48,16 @@ struct GuardRule: Hashable, Sendable {
         self.minimum = minimum
         self.factor = factor
         self.hold = hold
+    }
+
+    /// The share of refused tokens that is usual on a lane, from 0 to 1; 0 while too little was answered to tell.
+    ///
+    /// - Parameters:
+    ///   - believed: registrations that were refused and believed in the time looked at, but for what an operator
+    ///     released: a storm is not usual because it turned out to be true.
+    ///   - answered: what was answered in that time.
+    func usual(believed: Int, answered: Int) -> Double {
+        Double(answered) * share < Double(minimum) ? 0 : Double(believed) / Double(answered)
     }
 
     /// The worst storm in `minutes`, if there is any.

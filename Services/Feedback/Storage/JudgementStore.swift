@@ -49,8 +49,9 @@ struct JudgementStore: Sendable {
             let minutes = try await transaction.minutes(of: lane)
             var storm = rule.storm(in: minutes, usual: 0)
             if storm != nil {
-                let usual = try await transaction.usualShare(of: lane, before: minutes.map(\.minute).min() ?? now)
-                storm = rule.storm(in: minutes, usual: usual)
+                let day = try await transaction.dayBefore(minutes.map(\.minute).min() ?? now, on: lane)
+                storm = rule.storm(
+                    in: minutes, usual: rule.usual(believed: day.believed, answered: day.answered))
             }
             let after = rule.next(before, storm: storm, now: now)
             var report = LaneReport(lane: lane, before: before, after: after, storm: storm)

@@ -70,8 +70,11 @@ extension PostgresTransaction {
         return minutes
     }
 
-    /// The share of what was answered in the day before that was refused and believed; 0 where little was answered.
-    func usualShare(of lane: FeedbackLane, before moment: Timestamp) async throws(PostgresError) -> Double {
+    /// What the day before tells about what is usual on the lane: registrations refused and believed, of so many
+    /// answered. What went through the quarantine counts as nothing usual.
+    func dayBefore(_ moment: Timestamp, on lane: FeedbackLane) async throws(PostgresError) -> (
+        believed: Int, answered: Int
+    ) {
         let rows = try await query(
             """
             SELECT (
@@ -79,17 +82,18 @@ extension PostgresTransaction {
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND finding <> 'misplaced'
                     AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
-                    AND decision IN ('approved', 'published')
-            ) AS refused, (
+                    AND decision IN ('approved', 'published') AND detail IS NULL
+            ) AS believed, (
                 SELECT coalesce(sum(answered), 0)::bigint FROM feedback.pulse
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord)
                     AND minute >= \((moment + .seconds(-86_400)).date) AND minute < \(moment.date)
             ) AS answered
             """)
-        guard let row = rows.first else { return 0 }
-        let answered = try row.decode(Int64.self, at: "answered")
-        return answered < 1000 ? 0 : Double(try row.decode(Int64.self, at: "refused")) / Double(answered)
+        guard let row = rows.first else { return (0, 0) }
+        return (
+            Int(try row.decode(Int64.self, at: "believed")), Int(try row.decode(Int64.self, at: "answered"))
+        )
     }
 
     /// Returns how many were quarantined.

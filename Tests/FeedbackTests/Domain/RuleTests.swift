@@ -86,6 +86,14 @@ import Testing
         #expect(rule.storm(in: [minute(0, 501, 1000)], usual: 0.9) != nil)
     }
 
+    @Test func `what is usual is not known from a handful of answers`() {
+        #expect(rule.usual(believed: 1, answered: 2) == 0)
+        #expect(rule.usual(believed: 200, answered: 399) == 0)
+        #expect(rule.usual(believed: 20, answered: 400) == 0.05)
+        #expect(rule.usual(believed: 0, answered: 0) == 0)
+        #expect(GuardRule(share: 0.5, minimum: 2).usual(believed: 1, answered: 4) == 0.25)
+    }
+
     @Test func `senders that do not say how they fare are assumed to fare badly`() {
         #expect(rule.storm(in: [minute(0, 20, 0)], usual: 0) == Storm(refused: 20, answered: 20))
     }

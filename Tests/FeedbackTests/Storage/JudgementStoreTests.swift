@@ -161,6 +161,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a storm that an operator released does not excuse the next`(wasReleased: Bool) async throws {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<300, answered: 1000)])
+            if wasReleased { try await feedback.judge() }
+            // As `pushctl feedback quarantine release --all` does it, or as if nobody had ever doubted it.
+            try await feedback.pool.execute("UPDATE feedback.evidence SET decision = 'published'")
+            try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
+            feedback.clock.advance(by: .seconds(600))
+            try await feedback.evidence.record([
+                Batches.batch(
+                    Self.gone, devices: 1000..<1030, notification: 1, at: feedback.clock.now, answered: 100)
+            ])
+            let isTripped = try await feedback.judge()?.after != .atRest
+            #expect(isTripped == wasReleased)
+        }
+    }
+
     @Test func `suspicions are weighed by the lane's health and by their number`() async throws {
         try await FeedbackFixture.with { feedback in
             let unclear = Outcome.Answer.rejected(reason: "INVALID_ARGUMENT", suspectToken: true)
