@@ -15,7 +15,7 @@ import ServiceKit
     /// Configuration, connections, handler, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
-        let database = try context.database(schema: "feedback", migration: 2)
+        let database = try context.database(schema: "feedback", migration: 3)
         let bus = try context.bus(queues: [.feedbackOutcomes], publishingTo: [.devices])
         let stage = Stage(
             service: context.name, queues: [.feedbackOutcomes], bus: bus.bus,
@@ -26,7 +26,7 @@ import ServiceKit
         let store = JudgementStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
         let judge = Judge(
-            store: store,
+            store: store, retention: settings.retention,
             publisher: CommandPublisher(
                 service: context.name, store: store, bus: bus.bus, now: { .now }, logger: context.logger),
             logger: context.logger)

@@ -22,18 +22,25 @@ struct FeedbackSettings {
         summary: "How many notifications must meet BadDeviceToken or the like before a token is believed bad.")
     static let unclearSuspicions = ConfigurationKey(
         "FEEDBACK_UNCLEAR_SUSPICIONS", .integer(1...100), default: "3",
-        summary: "The same for reasons that may be a payload's fault.")
+        summary: "How many must meet a reason that may be a payload's fault before an operator is asked.")
     static let healthyWithin = ConfigurationKey(
         "FEEDBACK_HEALTHY_WITHIN", .duration(.seconds(1) ... .seconds(86_400)), default: "1h",
         summary: "How recently the provider must have taken a push for a suspicion to be about the token.")
 
+    static let evidenceDays = ConfigurationKey(
+        "FEEDBACK_EVIDENCE_DAYS", .integer(2...36_500), default: "180",
+        summary: "How many days evidence is kept after it was decided about.")
+
     static let keys: [ConfigurationKey] = [
         settlingTime, guardShare, guardMinimum, guardFactor, guardHold, suspicions, unclearSuspicions, healthyWithin,
+        evidenceDays,
     ]
 
     let settlingTime: Duration
     let guardRule: GuardRule
     let suspicionRule: SuspicionRule
+    /// How long evidence is kept after it was decided about.
+    let retention: Duration
 
     init(_ settings: Settings) throws(ConfigurationError) {
         settlingTime = try settings.duration(Self.settlingTime)
@@ -44,5 +51,6 @@ struct FeedbackSettings {
         suspicionRule = SuspicionRule(
             clear: try settings.integer(Self.suspicions), unclear: try settings.integer(Self.unclearSuspicions),
             healthyWithin: try settings.duration(Self.healthyWithin))
+        retention = .seconds(86_400 * (try settings.integer(Self.evidenceDays)))
     }
 }

@@ -22,7 +22,7 @@ import Testing
         init(_ feedback: FeedbackFixture) {
             handler = OutcomeHandler(store: feedback.evidence)
             judge = Judge(
-                store: feedback.judgement,
+                store: feedback.judgement, retention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
                     service: "feedback", store: feedback.judgement, bus: bus, now: { feedback.clock.now },
                     logger: log.logger),
@@ -99,6 +99,53 @@ import Testing
             #expect(world.judge.condition == .holds)
             #expect(world.log.lines.filter { $0.level == .notice }.count == 1)
             #expect(try world.commands.isEmpty)
+        }
+    }
+
+    @Test func `B08: a sender that halts its lane takes along what it has reported already`() async throws {
+        try await FeedbackFixture.with { feedback in
+            let world = World(feedback)
+            // Nineteen of a storm went out before the sender noticed: too few for the guard to see one.
+            _ = try await world.take(
+                Batches.batch(
+                    Batches.badToken, devices: 0..<19, at: .start + .seconds(-20), answered: 100, acceptedAt: .start))
+            try await world.judge.judge()
+            #expect(try await feedback.decisions() == ["waiting": 19])
+            let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start)
+            #expect(try await world.take(Batches.word(of: storm)).isEmpty)
+            for _ in 0..<2 { try await world.judge.judge() }
+            #expect(try await feedback.decisions() == ["quarantined": 19])
+            guard case .degraded = world.judge.condition else {
+                Issue.record("not told: \(world.judge.condition)")
+                return
+            }
+            let errors = world.log.lines.filter { $0.level == .error }
+            #expect(errors.count == 1)
+            #expect("\(errors)".contains("A sender has halted its lane"))
+            feedback.clock.advance(by: .seconds(900))
+            try await world.judge.judge()
+            #expect(world.judge.condition == .holds)
+            #expect(try world.commands.isEmpty)
+        }
+    }
+
+    @Test func `what is old is forgotten in small steps`() async throws {
+        try await FeedbackFixture.with { feedback in
+            let world = World(feedback)
+            for part in 0..<3 {
+                _ = try await world.take(
+                    Batches.batch(
+                        .unregistered(since: Batches.registered + .seconds(-1), reason: "Unregistered"),
+                        devices: part * 400..<(part + 1) * 400, answered: 1000))
+            }
+            feedback.clock.advance(by: .seconds(180 * 86_400))
+            #expect(try await world.judge.tidy() == false)
+            feedback.clock.advance(by: .milliseconds(1))
+            #expect(try await world.judge.tidy())
+            #expect(try await feedback.decisions() == ["stale": 700])
+            #expect(try await world.judge.tidy())
+            #expect(try await world.judge.tidy() == false)
+            #expect(try await feedback.decisions() == [:])
         }
     }
 

@@ -122,8 +122,12 @@ import Testing
         outcomes.pulse = LanePulse(
             sender: Self.device, minute: Timestamp(milliseconds: 1_767_225_659_999).minute, answered: 100,
             acceptedAt: nil)
+        #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
+        outcomes.pulse?.storm = .init(since: .init(milliseconds: 1), until: .init(milliseconds: 2))
         outcomes.outcomes[0].elsewhere = .development
         #expect(outcomes.pulse?.minute == Timestamp(milliseconds: 1_767_225_600_000))
+        #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
+        outcomes.outcomes = []
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 

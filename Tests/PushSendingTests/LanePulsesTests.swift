@@ -55,6 +55,39 @@ import Testing
         #expect(third.acceptedAt == .sample + .seconds(59))
     }
 
+    @Test func `B08: a round that shows a storm settles nothing, and tells of it all the same`() async throws {
+        let handler = handler()
+        // Nineteen of a hundred: too few to be one. They are reported.
+        gateway.answer { target, _ in
+            target.token.secret < "10000013"
+                ? .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) : .settled(.accepted(id: nil))
+        }
+        let first = try #require(try await pulses(100, by: handler)["apns.rejected"] ?? nil)
+        #expect(first.storm == nil)
+        time.advance(by: .seconds(20))
+        gateway.answer { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
+        let push = Push.sample(targets: (0..<21).map { .sample(token: String($0 + 0x2000_0000, radix: 16)) })
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
+            body: try push.wireBody(), attempt: 1, firstSeen: .sample)
+        let verdict = try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+        guard case .retry = verdict.disposition else {
+            Issue.record("not retried: \(verdict.disposition)")
+            return
+        }
+        #expect(verdict.outbound.map(\.routingKey) == ["apns.misconfigured"])
+        let word = try Outcomes.decode(wireBody: try #require(verdict.outbound.first).body)
+        #expect(word.outcomes.isEmpty)
+        #expect((word.app, word.environment) == (push.app, .production))
+        let pulse = try #require(word.pulse)
+        #expect((pulse.sender, pulse.answered) == (first.sender, 100))
+        // The nineteen lie in it: both moments are of the clock that dates outcomes.
+        #expect(pulse.storm == .init(since: .sample + .seconds(-40), until: .sample + .seconds(20)))
+        // A push that is held meanwhile has nothing to add.
+        let held = try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+        #expect(held.outbound.isEmpty)
+    }
+
     @Test func `what the provider did not answer counts for nothing`() async throws {
         gateway.answer { target, _ in
             target.token.secret.hasSuffix("7")

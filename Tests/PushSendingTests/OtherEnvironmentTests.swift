@@ -138,7 +138,7 @@ import Testing
             Issue.record("not retried: \(verdict.disposition)")
             return
         }
-        #expect(verdict.outbound.isEmpty)
+        #expect(try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }.isEmpty)
         #expect(development.sent.isEmpty)
         guard case .misconfigured = lanes.trouble(of: LaneKey(app: push.app, environment: .production)) else {
             Issue.record("the lane goes on")

@@ -39,6 +39,41 @@ import Testing
         #expect(note(100, doubted(20), at: 70))
     }
 
+    private mutating func news(at seconds: Int) -> [Int]? {
+        monitor.news(now: .seconds(seconds)).map {
+            [Int($0.lowerBound.components.seconds), Int($0.upperBound.components.seconds)]
+        }
+    }
+
+    @Test mutating func `that there is a storm is told once, with the minute before it`() {
+        #expect(!note(19, doubted(19), at: 90))
+        #expect(news(at: 90) == nil)
+        #expect(note(11, doubted(11), at: 100))
+        #expect(news(at: 101) == [40, 100])
+        #expect(news(at: 102) == nil)
+    }
+
+    @Test mutating func `it is told again as long as it lasts, and when it is over`() {
+        #expect(note(30, doubted(30), at: 100))
+        #expect(news(at: 100) == [40, 100])
+        #expect(news(at: 109) == nil)
+        #expect(news(at: 110) == [40, 110])
+        #expect(note(1, doubted(1), at: 112, probe: true))
+        #expect(news(at: 112) == [40, 112])
+        #expect(!note(1, [], at: 150, probe: true))
+        #expect(news(at: 151) == [40, 150])
+        #expect(news(at: 200) == nil)
+        #expect(note(30, doubted(30), at: 300))
+        #expect(news(at: 300) == [240, 300])
+    }
+
+    @Test mutating func `a storm that nobody was told of is told with the next`() {
+        #expect(note(30, doubted(30), at: 100))
+        #expect(!note(1, [], at: 130, probe: true))
+        #expect(note(30, doubted(30), at: 200))
+        #expect(news(at: 200) == [40, 200])
+    }
+
     @Test mutating func `it lasts until a probe is taken, whatever other rounds in flight say`() {
         #expect(note(30, doubted(30), at: 0))
         #expect(!note(10, [], at: 1))

@@ -39,9 +39,10 @@ import Testing
                 }
                 try await pool.execute(
                     """
-                    INSERT INTO feedback.guard VALUES
+                    INSERT INTO feedback.guard (app, provider, environment, tripped_at, held_until, refused, answered)
+                    VALUES
                         ('family-portal', 'apns', 'production', \(now), \(now), 30, 100),
-                        ('hide-and-seek', 'apns', 'production', \(now), \(now), 30, 100)
+                        ('hide-and-seek', 'apns', 'production', \(now), \(now), NULL, NULL)
                     """)
                 try await body(QuarantineStore(pool), pool)
             }
@@ -69,9 +70,14 @@ import Testing
 
             let guards = try await store.guards(app: app)
             let lines = QuarantineReport.lines(guards: guards, entries: one.entries, total: one.total)
-            #expect(lines.count == 3)
+            #expect(lines.count == 4)
             #expect(lines[0].contains("family-portal/apns/production") && lines[0].contains("30 of 100"))
             #expect(lines[2] == "2 registrations are quarantined; 1 shown")
+            #expect(lines[3].hasPrefix("(storm) "))
+            let told = QuarantineReport.lines(guards: try await store.guards(app: nil), entries: [], total: 0)
+            #expect(told.count == 3)
+            #expect(
+                told[1].contains("hide-and-seek/apns/production") && told[1].contains("a sender has halted the lane"))
             #expect(try await store.evidence(of: device, limit: 10).count == 2)
         }
     }

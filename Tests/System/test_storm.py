@@ -157,3 +157,55 @@ def test_a_token_of_the_other_environment_is_pushed_to_there_and_moved(stack, ph
     eventually(lambda: len([r for r in stack.requests("apns") if r["token"] == token]) == 3, what="the next push")
     assert [r["environment"] for r in stack.requests("apns") if r["token"] == token][-1] == "development"
     assert "nothing is quarantined" in quarantine("list")
+
+
+def lane_is_open(stack) -> bool:
+    """Whether the sender pushes on the lane that these tests have to themselves, by its own metric."""
+    status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('apns-sender')}/metrics")
+    assert status == 200
+    lines = [line for line in text.splitlines() if line.startswith("heliograph_lane_open{")
+             and 'app="family-portal"' in line and 'environment="development"' in line]
+    assert len(lines) == 1, lines
+    return float(lines[0].split()[-1]) == 1
+
+
+def test_good_tokens_that_a_faulty_lane_refuses_all_survive_it(stack, phones, quarantine):
+    """40 of 100: 19 were reported before the sender halted its lane, which is too few for the guard to see a storm."""
+    before, after = f"u-{uuid.uuid4()}", f"u-{uuid.uuid4()}"
+    tokens = {user: [uuid.uuid4().hex for _ in range(50)] for user in (before, after)}
+    refused = {before: tokens[before][:19], after: tokens[after][:21]}
+    for user in tokens:
+        register(stack, user, tokens[user])
+        for token in refused[user]:
+            script(stack, provider="apns", token=token, status=400, reason="BadDeviceToken")
+    stack.forget_requests()
+    given_up = stack.depth("apns-sender.pushes.interactive.family-portal.dead")
+
+    def answers(user: str, status: int) -> set[str]:
+        return {r["token"] for r in stack.requests("apns")
+                if r["token"] in tokens[user] and r["status"] == status and r["environment"] == "development"}
+
+    # Feedback hears of all of it at once, so that no pace of this machine decides what it knows when.
+    stack.service("stop", "feedback")
+    try:
+        tell(stack, before)
+        eventually(lambda: len(answers(before, 200)) == 31 and len(answers(before, 400)) == 19, what="the first push")
+        tell(stack, after)
+        eventually(lambda: not lane_is_open(stack), what="the halt")
+    finally:
+        stack.service("start", "feedback")
+    eventually(lambda: "19 registrations are quarantined" in quarantine("list", "--app", "family-portal"),
+               what="the quarantine")
+    listed = quarantine("list", "--app", "family-portal")
+    assert "guard tripped  family-portal/apns/development" in listed
+    assert listed.count("BadDeviceToken") == 19 and "(storm)" in listed
+
+    status, answer = stack.http("DELETE", f"{stack.env['SIMULATOR_URL']}/outcomes")
+    assert status in (200, 204), answer
+    # Nothing was drained into rejections: the lane finds its own way back, and whoever waited is pushed to.
+    eventually(lambda: len(answers(after, 200)) == 50, 300, "the pushes that were held")
+    eventually(lambda: lane_is_open(stack), what="the lane")
+    assert answers(before, 400) == set(refused[before])
+    assert stack.depth("apns-sender.pushes.interactive.family-portal.dead") == given_up
+    assert all(states(stack, "family-portal", user) == {"active": 50} for user in tokens)
+    assert "19 registrations are quarantined" in quarantine("list", "--app", "family-portal")

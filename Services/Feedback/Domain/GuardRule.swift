@@ -80,12 +80,13 @@ struct GuardRule: Hashable, Sendable {
         return pair.refused >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
     }
 
-    func next(_ state: GuardState, storm: Storm?, now: Timestamp) -> GuardState {
-        switch (state, storm) {
-        case (.atRest, nil): .atRest
-        case (.atRest, .some): .tripped(since: now, until: now + hold)
-        case (.tripped(let since, _), .some): .tripped(since: since, until: now + hold)
-        case (.tripped(_, let until), nil): now < until ? state : .atRest
+    /// - Parameter isStorm: whether one was found, or a sender has told of one since the guard was last looked at.
+    func next(_ state: GuardState, isStorm: Bool, now: Timestamp) -> GuardState {
+        switch (state, isStorm) {
+        case (.atRest, false): .atRest
+        case (.atRest, true): .tripped(since: now, until: now + hold)
+        case (.tripped(let since, _), true): .tripped(since: since, until: now + hold)
+        case (.tripped(_, let until), false): now < until ? state : .atRest
         }
     }
 }

@@ -9,17 +9,22 @@ enum Judgement: Hashable, Sendable {
 
     /// Why an operator has to look.
     enum Doubt: String, Sendable {
-        /// The lane's guard has tripped.
+        /// The lane's guard has tripped, or a sender doubted the lane when the token was refused.
         case storm
         /// The provider took nothing on the lane lately, so it may be the lane that is wrong.
         case laneSilent = "lane-silent"
         /// Nobody knows which environment refused the token.
         case environmentUnknown = "environment-unknown"
+        /// It came again and again, for a reason that may be a payload's fault.
+        case reasonUnclear = "reason-unclear"
     }
 }
 
-/// When a suspicion is believed (`push-protocols` C.4): the environment is known, the provider took other tokens on the
-/// lane meanwhile, and it was repeated often enough for what its reason is worth.
+/// When a suspicion is believed (`push-protocols` C.4): its reason speaks of the token alone, the environment is known,
+/// the provider took other tokens on the lane meanwhile, no sender doubted the lane, and it was repeated often enough.
+///
+/// A reason that may be a payload's fault is never believed: what would tell it from the token's, that the identical
+/// payload was taken by others (B.7), is not known here. When it has come often enough, an operator looks.
 struct SuspicionRule: Hashable, Sendable {
     /// Reasons that speak of the token and of nothing else. Others may be a payload's fault (`INVALID_ARGUMENT` without a
     /// field), or a push of the wrong kind to a good token (`DeviceTokenNotForTopic`, A.9).
@@ -27,7 +32,7 @@ struct SuspicionRule: Hashable, Sendable {
 
     /// How many distinct notifications must have met a clear reason on a registration.
     var clear: Int
-    /// How many must have met another.
+    /// How many must have met another for an operator to look.
     var unclear: Int
     /// How long before the suspicion the lane's last acceptance may lie.
     var healthyWithin: Duration
@@ -38,13 +43,20 @@ struct SuspicionRule: Hashable, Sendable {
         self.healthyWithin = healthyWithin
     }
 
-    /// - Parameter acceptedAt: when the provider last took a push on the lane, as far as is known.
-    func judge(_ evidence: Evidence, acceptedAt: Timestamp?) -> Judgement {
+    /// - Parameters:
+    ///   - acceptedAt: when the provider last took a push on the lane, as far as is known.
+    ///   - storms: when senders doubted the lane.
+    func judge(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [LanePulse.Storm]) -> Judgement {
         switch evidence.verdict {
         case .gone, .misplaced: return .approve
         case .suspect:
-            let needed = Self.clearReasons.contains(evidence.reason) ? clear : unclear
-            guard evidence.suspicions >= needed else { return .keep }
+            if storms.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
+                return .quarantine(.storm)
+            }
+            guard Self.clearReasons.contains(evidence.reason) else {
+                return evidence.suspicions >= unclear ? .quarantine(.reasonUnclear) : .keep
+            }
+            guard evidence.suspicions >= clear else { return .keep }
             guard evidence.lane.environment != nil else { return .quarantine(.environmentUnknown) }
             guard let acceptedAt, evidence.observedAt - acceptedAt <= healthyWithin else {
                 return .quarantine(.laneSilent)

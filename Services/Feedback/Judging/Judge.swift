@@ -16,17 +16,20 @@ struct Judge: Service {
     private static let roundsBetweenTidying = 3600
 
     private let store: JudgementStore
+    private let retention: Duration
     private let publisher: CommandPublisher
     private let metrics = JudgeMetrics()
     private let tripped = TrippedGuards()
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
+    /// - Parameter retention: how long evidence is kept after it was decided about.
     init(
-        store: JudgementStore, publisher: CommandPublisher, now: @escaping @Sendable () -> Timestamp = { .now },
-        logger: Logger
+        store: JudgementStore, retention: Duration, publisher: CommandPublisher,
+        now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger
     ) {
         self.store = store
+        self.retention = retention
         self.publisher = publisher
         self.now = now
         self.logger = logger
@@ -38,6 +41,7 @@ struct Judge: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var round = 0
+            var isTidying = false
             var trouble: String?
             while !Task.isCancelled {
                 do {
@@ -45,9 +49,7 @@ struct Judge: Service {
                     if round.isMultiple(of: Self.roundsBetweenFigures) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
-                    if round.isMultiple(of: Self.roundsBetweenTidying) {
-                        try await store.forgetPulses(before: now() + .seconds(-Self.memory.components.seconds))
-                    }
+                    if isTidying || round.isMultiple(of: Self.roundsBetweenTidying) { isTidying = try await tidy() }
                     round += 1
                     if trouble != nil { logger.notice("Evidence is judged again") }
                     trouble = nil
@@ -63,6 +65,12 @@ struct Judge: Service {
                 guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
             }
         }
+    }
+
+    /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
+    func tidy() async throws -> Bool {
+        try await store.forgetPulses(before: now() + (.zero - Self.memory))
+        return try await store.forgetEvidence(before: now() + (.zero - retention))
     }
 
     /// One look at every lane, and whatever follows.

@@ -7,6 +7,7 @@ struct LaneReport: Hashable, Sendable {
     var lane: FeedbackLane
     var before: GuardState
     var after: GuardState
+    /// What tripped the guard, or keeps it so; `nil` where it is a sender's word.
     var storm: Storm?
     /// How many pieces of evidence got which decision.
     var decided: [String: Int] = [:]
@@ -23,12 +24,18 @@ extension Logger {
         ]
         switch (report.before, report.after) {
         case (.atRest, .tripped(_, let until)):
-            error(
-                "Far more tokens are refused than usual: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
-                metadata: lane.merging([
-                    "refused": "\(report.storm?.refused ?? 0)", "answered": "\(report.storm?.answered ?? 0)",
-                    "until": "\(RFC3339.string(from: until.date))",
-                ]) { $1 })
+            let held: Metadata = ["until": "\(RFC3339.string(from: until.date))"]
+            if let storm = report.storm {
+                error(
+                    "Far more tokens are refused than usual: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
+                    metadata: lane.merging(held) { $1 }.merging([
+                        "refused": "\(storm.refused)", "answered": "\(storm.answered)",
+                    ]) { $1 })
+            } else {
+                error(
+                    "A sender has halted its lane, as too many tokens were refused on it at once: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
+                    metadata: lane.merging(held) { $1 })
+            }
         case (.tripped, .atRest):
             notice("The share of refused tokens is normal again: evidence is believed", metadata: lane)
         case (.atRest, .atRest), (.tripped, .tripped): break

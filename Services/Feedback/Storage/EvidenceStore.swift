@@ -28,15 +28,20 @@ struct EvidenceStore: Sendable {
         try await database.execute(
             """
             WITH pulse AS (
-                INSERT INTO feedback.pulse AS p (app, provider, environment, minute, sender, answered, accepted_at)
+                INSERT INTO feedback.pulse AS p
+                    (app, provider, environment, minute, sender, answered, accepted_at, storm_since, storm_until)
                 SELECT * FROM unnest(
                     \(pulses.map(\.lane.app.rawValue))::text[], \(pulses.map(\.lane.origin.rawValue))::text[],
                     \(pulses.map(\.lane.environmentWord))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
                     \(pulses.map(\.pulse.sender))::uuid[], \(pulses.map(\.pulse.answered))::bigint[],
-                    \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[])
+                    \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[],
+                    \(pulses.map { $0.pulse.storm?.since.date })::timestamptz[],
+                    \(pulses.map { $0.pulse.storm?.until.date })::timestamptz[])
                 ON CONFLICT (app, provider, environment, minute, sender) DO UPDATE SET
                     answered = greatest(p.answered, excluded.answered),
-                    accepted_at = greatest(p.accepted_at, excluded.accepted_at)
+                    accepted_at = greatest(p.accepted_at, excluded.accepted_at),
+                    storm_since = least(p.storm_since, excluded.storm_since),
+                    storm_until = greatest(p.storm_until, excluded.storm_until)
             )
             INSERT INTO feedback.evidence
                 (notification_id, device_id, app, provider, environment, finding, reason, gone_since, registered_at,
@@ -81,12 +86,25 @@ struct EvidenceStore: Sendable {
             guard let pulse = batch.pulse else { continue }
             let lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
             let key = PulseKey(lane: lane, minute: pulse.minute, sender: pulse.sender)
-            if let known = latest[key], known.answered >= pulse.answered { continue }
-            latest[key] = pulse
+            latest[key] = latest[key]?.merged(with: pulse) ?? pulse
         }
         return latest.sorted { a, b in
             (a.key.lane, a.key.minute, a.key.sender.uuidString) < (b.key.lane, b.key.minute, b.key.sender.uuidString)
         }
         .map { ($0.key.lane, $0.value) }
+    }
+}
+
+extension LanePulse {
+    /// What two words of a sender about one minute come to: the furthest of each.
+    fileprivate func merged(with other: LanePulse) -> LanePulse {
+        var merged = self
+        merged.answered = max(answered, other.answered)
+        merged.acceptedAt = [acceptedAt, other.acceptedAt].compactMap { $0 }.max()
+        let storms = [storm, other.storm].compactMap { $0 }
+        if let since = storms.map(\.since).min(), let until = storms.map(\.until).max() {
+            merged.storm = Storm(since: since, until: until)
+        }
+        return merged
     }
 }

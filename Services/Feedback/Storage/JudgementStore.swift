@@ -18,13 +18,19 @@ struct JudgementStore: Sendable {
         suspicion = suspicionRule
     }
 
-    /// The lanes that have something to judge, or a guard to put back to rest.
+    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them.
     func lanes() async throws(PostgresError) -> [FeedbackLane] {
         let rows = try await database.query(
             """
             SELECT app, provider, environment FROM feedback.evidence WHERE decision = 'waiting'
             UNION
             SELECT app, provider, environment FROM feedback.guard WHERE tripped_at IS NOT NULL
+            UNION
+            SELECT app, provider, environment FROM feedback.pulse p
+            WHERE storm_until IS NOT NULL AND NOT EXISTS (
+                SELECT FROM feedback.guard g
+                WHERE g.app = p.app AND g.provider = p.provider AND g.environment = p.environment
+                    AND g.told_until >= p.storm_until)
             """)
         return try Self.lanes(rows).sorted()
     }
@@ -53,15 +59,19 @@ struct JudgementStore: Sendable {
                 storm = rule.storm(
                     in: minutes, usual: rule.usual(believed: day.believed, answered: day.answered))
             }
-            let after = rule.next(before, storm: storm, now: now)
+            let told = try await transaction.newlyToldStorm(of: lane)
+            let after = rule.next(before, isStorm: storm != nil || told != nil, now: now)
             var report = LaneReport(lane: lane, before: before, after: after, storm: storm)
-            if after != before { try await transaction.set(after, storm, on: lane) }
+            if after != before || told != nil {
+                try await transaction.set(after, was: before, storm, toldUntil: told, on: lane)
+            }
             if case .tripped = after {
                 report.decided["quarantined"] = try await transaction.quarantineEverything(on: lane, now: now)
             } else {
                 let due = try await transaction.due(on: lane, now: now)
                 let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: lane)
-                let judged = due.map { ($0.key, suspicion.judge($0, acceptedAt: acceptedAt)) }
+                let storms = due.isEmpty ? [] : try await transaction.toldStorms(on: lane)
+                let judged = due.map { ($0.key, suspicion.judge($0, acceptedAt: acceptedAt, storms: storms)) }
                 try await transaction.keep(judged, now: now)
                 for (_, judgement) in judged { report.decided[judgement.decision, default: 0] += 1 }
                 report.hasMore = due.count == Self.batch
@@ -112,6 +122,21 @@ struct JudgementStore: Sendable {
             counts[app] = Int(try row.decode(Int64.self, at: "devices"))
         }
         return counts
+    }
+
+    /// Forgets evidence that was decided about before `moment`, the longest known first, one batch of it: what waits for
+    /// its judgement, for its command or for an operator is never forgotten.
+    ///
+    /// - Returns: whether there may be more.
+    func forgetEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
+        try await database.execute(
+            """
+            DELETE FROM feedback.evidence WHERE (notification_id, device_id) IN (
+                SELECT notification_id, device_id FROM feedback.evidence
+                WHERE decision IN ('stale', 'kept', 'discarded', 'published')
+                    AND coalesce(decided_at, observed_at) < \(moment.date)
+                ORDER BY coalesce(decided_at, observed_at) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """) == Self.batch
     }
 
     /// Forgets how lanes fared before `moment`.

@@ -20,14 +20,20 @@ extension PostgresTransaction {
         return .tripped(since: Timestamp(since), until: Timestamp(until))
     }
 
-    func set(_ state: GuardState, _ storm: Storm?, on lane: FeedbackLane) async throws(PostgresError) {
+    /// Keeps the figures of the storm before only while the guard has been tripped ever since.
+    func set(
+        _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackLane
+    ) async throws(PostgresError) {
         var moments: (since: Date?, until: Date?)
         if case .tripped(let since, let until) = state { moments = (since.date, until.date) }
         try await execute(
             """
             UPDATE feedback.guard SET tripped_at = \(moments.since), held_until = \(moments.until),
-                refused = coalesce(\((storm?.refused).map(Int64.init)), refused),
-                answered = coalesce(\((storm?.answered).map(Int64.init)), answered)
+                told_until = greatest(told_until, \(toldUntil?.date)::timestamptz),
+                refused = coalesce(
+                    \((storm?.refused).map(Int64.init)), CASE WHEN \(before != .atRest) THEN refused END),
+                answered = coalesce(
+                    \((storm?.answered).map(Int64.init)), CASE WHEN \(before != .atRest) THEN answered END)
             WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                 AND environment = \(lane.environmentWord)
             """)
@@ -134,6 +140,37 @@ extension PostgresTransaction {
                 AND environment = \(lane.environmentWord)
             """
         ).single(Date?.self).map(Timestamp.init)
+    }
+
+    /// Until when a sender has doubted the lane; `nil` where none has since the guard was last told.
+    func newlyToldStorm(of lane: FeedbackLane) async throws(PostgresError) -> Timestamp? {
+        try await query(
+            """
+            SELECT max(p.storm_until) FROM feedback.pulse p JOIN feedback.guard g USING (app, provider, environment)
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+                AND p.storm_until > coalesce(g.told_until, '-infinity')
+            """
+        ).single(Date?.self).map(Timestamp.init)
+    }
+
+    /// When senders doubted the lane, as far as is remembered.
+    func toldStorms(on lane: FeedbackLane) async throws(PostgresError) -> [LanePulse.Storm] {
+        let rows = try await query(
+            """
+            SELECT storm_since, max(storm_until) AS storm_until FROM feedback.pulse
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND storm_until IS NOT NULL
+            GROUP BY storm_since
+            """)
+        var storms: [LanePulse.Storm] = []
+        for row in rows {
+            storms.append(
+                LanePulse.Storm(
+                    since: Timestamp(try row.decode(Date.self, at: "storm_since")),
+                    until: Timestamp(try row.decode(Date.self, at: "storm_until"))))
+        }
+        return storms
     }
 
     /// Writes judgements down. What is approved is due at once.

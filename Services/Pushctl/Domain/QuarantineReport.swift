@@ -3,12 +3,23 @@ import PushProtocol
 
 /// How the quarantine is told to a person.
 enum QuarantineReport {
-    /// One line for each tripped guard, one for each registration, and how many there are in all.
+    /// Why evidence was not believed, as feedback writes it and as a person reads it.
+    private static let doubts: KeyValuePairs = [
+        "storm": "far more tokens of the lane were refused than usual: suspect the lane before the tokens",
+        "lane-silent": "the provider had taken nothing on the lane for a while: the lane may be what is wrong",
+        "environment-unknown": "nobody knows which environment refused the token",
+        "reason-unclear":
+            "came again and again, but may be the payload's fault or a push of another kind's: look at both",
+    ]
+
+    /// One line for each tripped guard, one for each registration, how many there are in all, and what their doubts mean.
     static func lines(
         guards: [QuarantineStore.Guard], entries: [QuarantineStore.Entry], total: Int
     ) -> [String] {
         var lines = guards.map { tripped in
-            let figures = tripped.refused.map { " \($0) of \(tripped.answered ?? 0) refused in two minutes;" } ?? ""
+            let figures =
+                tripped.refused.map { " \($0) of \(tripped.answered ?? 0) refused in two minutes;" }
+                ?? " a sender has halted the lane;"
             return "guard tripped  \(tripped.lane)  since \(time(tripped.since));\(figures)"
                 + " until \(time(tripped.until)) unless it goes on"
         }
@@ -20,7 +31,9 @@ enum QuarantineReport {
             ].joined(separator: "  ")
         }
         let shown = entries.count < total ? "; \(entries.count) shown" : ""
-        return lines + ["\(total) registrations are quarantined\(shown)"]
+        lines.append("\(total) registrations are quarantined\(shown)")
+        let met = Set(entries.map(\.doubt))
+        return lines + doubts.filter { met.contains($0.key) }.map { "(\($0.key)) \($0.value)" }
     }
 
     static func line(_ piece: QuarantineStore.Piece) -> String {

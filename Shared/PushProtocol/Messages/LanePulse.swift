@@ -13,12 +13,29 @@ package struct LanePulse: Codable, Hashable, Sendable {
     package var answered: Int
     /// When the provider last took one; absent while it has taken none from this process.
     package var acceptedAt: Timestamp?
+    /// Present where the process takes the refusals of many tokens for the lane's fault (`push-protocols` C.4.3).
+    package var storm: Storm?
 
-    package init(sender: UUID, minute: Timestamp, answered: Int, acceptedAt: Timestamp?) {
+    package init(sender: UUID, minute: Timestamp, answered: Int, acceptedAt: Timestamp?, storm: Storm? = nil) {
         self.sender = sender
         self.minute = minute
         self.answered = answered
         self.acceptedAt = acceptedAt
+        self.storm = storm
+    }
+
+    /// While a sender doubts its lane, and what it reported against tokens in that time is worth nothing. Both moments
+    /// are by the sender's clock, as those of its outcomes are.
+    package struct Storm: Codable, Hashable, Sendable {
+        /// The beginning of the time that it was noticed in; the same as long as it lasts.
+        package var since: Timestamp
+        /// Until when it has lasted at least.
+        package var until: Timestamp
+
+        package init(since: Timestamp, until: Timestamp) {
+            self.since = since
+            self.until = until
+        }
     }
 }
 

@@ -3,6 +3,8 @@ package import FoundationEssentials
 /// What became of the targets of a push, in batches of one disposition. Exchange `outcomes`, routing key
 /// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device. What was
 /// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`.
+///
+/// A batch without outcomes, `<origin>.misconfigured`, is a sender's word about its lane alone: see ``LanePulse/storm``.
 package struct Outcomes: WireMessage, Hashable {
     package static let messageType = "heliograph.outcomes"
     package static let messageVersion = 1
@@ -13,7 +15,7 @@ package struct Outcomes: WireMessage, Hashable {
     /// Absent when the registry answers.
     package var environment: ProviderEnvironment?
     package var lane: Lane
-    /// With evidence against tokens, how the sender's lane fares; absent otherwise.
+    /// With evidence against tokens, and where a storm is told, how the sender's lane fares; absent otherwise.
     package var pulse: LanePulse?
     package var outcomes: [Outcome]
 

@@ -3,7 +3,8 @@ package import FoundationEssentials
 /// Notices when so many answers of a lane are held against tokens that the lane itself is the likelier culprit: a wrong
 /// host, a wrong topic, another project's account (`push-protocols` C.4). Pure; its owner tells the time.
 ///
-/// Suspects are counted once each, within a minute, against all answers of that minute.
+/// Suspects are counted once each, within a minute, against all answers of that minute. Those that were reported before
+/// the storm was noticed are not to be believed either: that it is on is told to whoever weighs them (``news(now:)``).
 package struct SuspicionMonitor: Sendable {
     /// What is counted (`push-protocols` C.4.3). Other doubts may be a payload's fault.
     static let reasons: Set<String> = ["BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH"]
@@ -12,6 +13,8 @@ package struct SuspicionMonitor: Sendable {
     /// … and at least so many different targets.
     static let minimum = 20
     static let window = Duration.seconds(60)
+    /// As long as a storm lasts it is told again so often, should the word have been lost with a connection.
+    static let pace = Duration.seconds(10)
     private static let slice = Duration.seconds(5)
 
     /// A few seconds' answers.
@@ -23,20 +26,26 @@ package struct SuspicionMonitor: Sendable {
     private var slices: [Slice] = []
     /// When each suspect was last suspected.
     private var suspects: [UUID: Duration] = [:]
-    /// From the moment it was noticed until a probe shows that tokens are taken again.
-    package private(set) var isStorm = false
+    /// The beginning of the window that the storm was noticed in, until a probe shows that tokens are taken again.
+    private var stormSince: Duration?
+    /// What was last noticed of a storm, this one or the one before.
+    private var noticed: ClosedRange<Duration>?
+    private var isNews = false
+    private var toldAt: Duration?
+
+    package var isStorm: Bool { stormSince != nil }
 
     package init() {}
 
     /// Takes the answers of one round at `now`, on any monotonic clock: how many targets the provider spoke about, and
     /// which of them it doubts. Returns the storm's name when there is one, and nobody's token shall be held against it.
     package mutating func note(answers: Int, suspects doubted: [UUID], isProbe: Bool, now: Duration) -> String? {
-        if isStorm {
-            if isProbe, answers > 0, doubted.isEmpty {
-                isStorm = false
-                return nil
-            }
-            return doubted.isEmpty ? nil : Self.name
+        if let since = stormSince {
+            let isOver = isProbe && answers > 0 && doubted.isEmpty
+            guard isOver || !doubted.isEmpty else { return nil }
+            notice(since...now)
+            if isOver { stormSince = nil }
+            return isOver ? nil : Self.name
         }
         guard answers > 0 else { return nil }
         count(answers, now)
@@ -45,9 +54,27 @@ package struct SuspicionMonitor: Sendable {
         suspects = suspects.filter { now - $0.value < Self.window }
         let total = slices.reduce(0) { $0 + $1.answers }
         guard suspects.count >= Self.minimum, Double(suspects.count) > Self.share * Double(total) else { return nil }
-        self = SuspicionMonitor()
-        isStorm = true
+        (slices, suspects) = ([], [:])
+        stormSince = now - Self.window
+        notice(now - Self.window...now)
         return Self.name
+    }
+
+    /// What is to be told now of a storm: that tokens were refused for the lane's sake in this time. Each new word is
+    /// given once, and the last again every ``pace`` as long as the storm lasts.
+    package mutating func news(now: Duration) -> ClosedRange<Duration>? {
+        if let since = stormSince, let toldAt, now - toldAt >= Self.pace { notice(since...now) }
+        guard isNews else { return nil }
+        isNews = false
+        toldAt = now
+        return noticed
+    }
+
+    private mutating func notice(_ time: ClosedRange<Duration>) {
+        // A word that nobody has been given yet is not lost for the next.
+        let since = isNews ? noticed?.lowerBound : nil
+        noticed = min(since ?? time.lowerBound, time.lowerBound)...time.upperBound
+        isNews = true
     }
 
     private mutating func count(_ answers: Int, _ now: Duration) {

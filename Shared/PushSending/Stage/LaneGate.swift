@@ -74,6 +74,14 @@ final class LaneGate: Sendable {
         for index in doubted { round.answers[index] = .backOff(floor: SuspicionMonitor.window, reason: storm) }
     }
 
+    /// What feedback has to be told now of a storm on this lane, with whichever push is settled next.
+    func news() -> LanePulse.Storm? {
+        let uptime = clock.uptime()
+        guard let time = suspicion.withLock({ $0.news(now: uptime) }) else { return nil }
+        let now = clock.now()
+        return LanePulse.Storm(since: now + (time.lowerBound - uptime), until: now + (time.upperBound - uptime))
+    }
+
     func report(_ report: LaneBreaker.Report) {
         if let change = state.withLock({ $0.breaker.report(report, now: clock.uptime()) }) { changed(change) }
     }

@@ -16,6 +16,18 @@ final class LanePulses: Sendable {
 
     init(clock: SenderClock) { self.clock = clock }
 
+    /// A message without outcomes that tells of a storm on the lane of `push`: the round that it was noticed in may
+    /// settle nothing that could carry it.
+    func message(_ storm: LanePulse.Storm, of push: Push) -> Outcomes {
+        var pulse = count([], of: push)
+        pulse.storm = storm
+        let id = DerivedID.uuid5(
+            push.trace.id, "storm-\(storm.since.milliseconds)-\(storm.until.milliseconds)", ids: [])
+        return Outcomes(
+            trace: push.trace.next(id: id), app: push.app, origin: Outcomes.Origin(push.provider),
+            environment: push.environment, lane: push.lane, pulse: pulse, outcomes: [])
+    }
+
     /// Counts the outcomes of one push, and tells how its lane fares with them.
     func count(_ outcomes: [Outcome], of push: Push) -> LanePulse {
         let now = clock.now()

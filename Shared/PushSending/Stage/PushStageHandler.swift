@@ -60,19 +60,24 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
         let jobs = batch.map(PushSender<Gateway>.Job.init)
-        for job in jobs {
-            let key = LaneKey(app: job.push.app, environment: job.push.environment)
-            if lanes[key] == nil { report(unconfigured: job.push) }
+        let gates = jobs.map { job in
+            let gate = lanes[LaneKey(app: job.push.app, environment: job.push.environment)]?.gate
+            if gate == nil { report(unconfigured: job.push) }
+            return gate
         }
         let settlements = await sender.send(jobs)
-        return try zip(jobs, settlements).map { job, settlement in try verdict(on: job.push, settlement) }
+        return try jobs.indices.map { try verdict(on: jobs[$0].push, settlements[$0], storm: gates[$0]?.news()) }
     }
 
-    private func verdict(on push: Push, _ settlement: PushSettlement) throws -> Verdict {
+    private func verdict(on push: Push, _ settlement: PushSettlement, storm: LanePulse.Storm?) throws -> Verdict {
         metrics.count(settlement.outcomes, of: push)
         let pulse = pulses.count(settlement.outcomes, of: push)
-        let outbound = try OutcomeBatches.messages(settlement.outcomes, of: push, pulse: pulse).map {
+        var outbound = try OutcomeBatches.messages(settlement.outcomes, of: push, pulse: pulse).map {
             try Outbound($0.outcomes, to: .outcomes, routingKey: $0.routingKey)
+        }
+        if let storm {
+            let key = RoutingKey.outcomes(Outcomes.Origin(provider), .misconfigured)
+            outbound.append(try Outbound(pulses.message(storm, of: push), to: .outcomes, routingKey: key))
         }
         return Verdict(
             settlement.disposition, outbound: outbound, remainder: try remainder(of: push, settlement.remaining))

@@ -18,40 +18,66 @@ import Testing
 
     private let rule = SuspicionRule()
 
+    private func judge(
+        _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil, storms: [LanePulse.Storm] = []
+    ) -> Judgement {
+        (rule ?? self.rule).judge(evidence, acceptedAt: acceptedAt, storms: storms)
+    }
+
     @Test(arguments: ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"])
     func `B06: on a lane that worked within the hour, it is the token`(reason: String) {
-        #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
-        #expect(rule.judge(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
+        #expect(judge(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
+        #expect(judge(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
     }
 
     @Test func `on a lane that has been silent, an operator looks`() {
-        #expect(rule.judge(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
-        #expect(rule.judge(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
+        #expect(judge(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
+        #expect(judge(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
     }
 
     @Test func `B07: where the environment is unknown, an operator looks`() {
-        #expect(rule.judge(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
+        #expect(judge(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
     }
 
     @Test func `B20: a push of the wrong kind is not held against a good token`() {
-        #expect(rule.judge(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
+        #expect(judge(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
     }
 
-    @Test func `a reason that may be a payload's fault must come again`() {
-        #expect(rule.judge(suspect("INVALID_ARGUMENT", suspicions: 2), acceptedAt: .start) == .keep)
-        #expect(rule.judge(suspect("INVALID_ARGUMENT", suspicions: 3), acceptedAt: .start) == .approve)
+    @Test(arguments: ["INVALID_ARGUMENT", "DeviceTokenNotForTopic", "A reason of tomorrow"])
+    func `a reason that may be a payload's fault is for an operator, however often it comes`(reason: String) {
+        #expect(judge(suspect(reason, suspicions: 2), acceptedAt: .start) == .keep)
+        for suspicions in [3, 4, 100] {
+            #expect(judge(suspect(reason, suspicions: suspicions), acceptedAt: .start) == .quarantine(.reasonUnclear))
+        }
+    }
+
+    @Test func `B08: what was suspected while a sender doubted its lane is not believed`() {
+        let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start + .seconds(5))
+        for offset in [-60, -30, 0, 5] {
+            var evidence = suspect()
+            evidence.observedAt = .start + .seconds(offset)
+            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
+            evidence.verdict = .gone
+            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+        }
+        for offset in [-61, 6] {
+            var evidence = suspect()
+            evidence.observedAt = .start + .seconds(offset)
+            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+        }
+        #expect(judge(suspect("INVALID_ARGUMENT"), acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
     }
 
     @Test func `how often is configured`() {
         let strict = SuspicionRule(clear: 2)
-        #expect(strict.judge(suspect(), acceptedAt: .start) == .keep)
-        #expect(strict.judge(suspect(suspicions: 2), acceptedAt: .start) == .approve)
+        #expect(judge(suspect(), acceptedAt: .start, by: strict) == .keep)
+        #expect(judge(suspect(suspicions: 2), acceptedAt: .start, by: strict) == .approve)
     }
 
     @Test func `the provider's plain word needs no other lane's`() {
         var gone = suspect()
         gone.verdict = .gone
-        #expect(rule.judge(gone, acceptedAt: nil) == .approve)
+        #expect(judge(gone, acceptedAt: nil) == .approve)
     }
 }
 
@@ -99,14 +125,13 @@ import Testing
     }
 
     @Test func `a guard stays tripped for a while after the last storm`() {
-        let storm = Storm(refused: 30, answered: 100)
-        let tripped = rule.next(.atRest, storm: storm, now: .start)
+        let tripped = rule.next(.atRest, isStorm: true, now: .start)
         #expect(tripped == .tripped(since: .start, until: .start + .seconds(900)))
-        #expect(rule.next(.atRest, storm: nil, now: .start) == .atRest)
-        #expect(rule.next(tripped, storm: nil, now: .start + .seconds(899)) == tripped)
-        #expect(rule.next(tripped, storm: nil, now: .start + .seconds(900)) == .atRest)
+        #expect(rule.next(.atRest, isStorm: false, now: .start) == .atRest)
+        #expect(rule.next(tripped, isStorm: false, now: .start + .seconds(899)) == tripped)
+        #expect(rule.next(tripped, isStorm: false, now: .start + .seconds(900)) == .atRest)
         #expect(
-            rule.next(tripped, storm: storm, now: .start + .seconds(600))
+            rule.next(tripped, isStorm: true, now: .start + .seconds(600))
                 == .tripped(since: .start, until: .start + .seconds(1500)))
     }
 }

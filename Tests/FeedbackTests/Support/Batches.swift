@@ -23,6 +23,11 @@ enum Batches {
     }
 
     static let lane = FeedbackLane(app: app, origin: .apns, environment: .production)
+    /// A sender's word about its lane alone.
+    static func word(of storm: LanePulse.Storm) -> Outcomes {
+        batch(badToken, devices: [], at: storm.until, answered: 0, storm: storm)
+    }
+
     static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
 
     /// One batch: `answer` for each of `devices`, about one notification each, with how the lane fares.
@@ -30,7 +35,7 @@ enum Batches {
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
         registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
-        elsewhere: ProviderEnvironment? = nil
+        elsewhere: ProviderEnvironment? = nil, storm: LanePulse.Storm? = nil
     ) -> Outcomes {
         Outcomes(
             trace: Trace(
@@ -38,7 +43,7 @@ enum Batches {
                 causation: "push-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
             app: app, origin: origin, environment: environment, lane: .interactive,
             pulse: answered.map {
-                LanePulse(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt)
+                LanePulse(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, storm: storm)
             },
             outcomes: devices.map {
                 Outcome(

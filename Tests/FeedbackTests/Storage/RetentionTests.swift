@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// Evidence is kept for a time, and what is not decided for good.
+@Suite(.timeLimit(.minutes(3))) struct RetentionTests {
+    @Test func `only what was decided about is forgotten, and that by the time of its decision`() async throws {
+        try await FeedbackFixture.with { feedback in
+            // One piece of evidence of every decision, all of them as old.
+            let decisions = ["stale", "waiting", "kept", "quarantined", "discarded", "approved", "published"]
+            for (number, decision) in decisions.enumerated() {
+                let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
+                try await feedback.evidence.record([Batches.batch(gone, devices: [number], answered: 100)])
+                try await feedback.pool.execute(
+                    """
+                    UPDATE feedback.evidence SET decision = \(decision) WHERE device_id = \(Batches.device(number))
+                    """)
+            }
+            // An operator has decided about one of them later.
+            let later = Timestamp.start + .seconds(3600)
+            try await feedback.pool.execute(
+                "UPDATE feedback.evidence SET decided_at = \(later.date) WHERE decision = 'discarded'")
+            let all = Dictionary(uniqueKeysWithValues: decisions.map { ($0, 1) })
+            #expect(try await feedback.judgement.forgetEvidence(before: .start) == false)
+            #expect(try await feedback.decisions() == all)
+            _ = try await feedback.judgement.forgetEvidence(before: .start + .milliseconds(1))
+            #expect(
+                try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1, "discarded": 1])
+            _ = try await feedback.judgement.forgetEvidence(before: later + .milliseconds(1))
+            #expect(try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1])
+        }
+    }
+
+    @Test func `the service's own login may forget`() async throws {
+        try await FeedbackFixture.with { feedback in
+            let may = try await feedback.pool.query(
+                "SELECT has_table_privilege('heliograph_feedback', 'feedback.evidence', 'DELETE')"
+            ).single(Bool.self)
+            #expect(may)
+        }
+    }
+
+    @Test func `it is found by an index, among much that is not old`() async throws {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.pool.execute(
+                """
+                INSERT INTO feedback.evidence
+                    (notification_id, device_id, app, provider, environment, finding, reason, observed_at, decided_at)
+                SELECT gen_random_uuid(), gen_random_uuid(), 'family-portal', 'apns', 'production', 'gone', 'x',
+                    now() - n * interval '1 second', now() - n * interval '1 second'
+                FROM generate_series(1, 20000) AS n
+                """)
+            try await feedback.pool.execute("ANALYZE feedback.evidence")
+            let plan = try await feedback.pool.query(
+                """
+                EXPLAIN SELECT notification_id FROM feedback.evidence
+                WHERE decision IN ('stale', 'kept', 'discarded', 'published')
+                    AND coalesce(decided_at, observed_at) < now() - interval '180 days'
+                ORDER BY coalesce(decided_at, observed_at) LIMIT 500
+                """)
+            var lines: [String] = []
+            for row in plan { lines.append(try row.decode(String.self, at: "QUERY PLAN")) }
+            #expect(lines.contains { $0.contains("evidence_judged") }, "\(lines)")
+        }
+    }
+}

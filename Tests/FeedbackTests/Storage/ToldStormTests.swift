@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// A sender's word that its lane is at fault, in a real Postgres.
+@Suite(.timeLimit(.minutes(3))) struct ToldStormTests {
+    private static let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start)
+
+    private func suspicions(
+        _ devices: Range<Int>, at: Timestamp, notification: Int = 1, app: AppID = Batches.app
+    ) -> Outcomes {
+        Batches.batch(
+            Batches.badToken, devices: devices, notification: notification, app: app, at: at, answered: 1000,
+            acceptedAt: at)
+    }
+
+    @Test func `it trips the guard once, though nothing waits`() async throws {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            #expect(try await feedback.judgement.lanes() == [Batches.lane])
+            let report = try #require(try await feedback.judge())
+            #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
+            #expect(report.storm == nil)
+            feedback.clock.advance(by: .seconds(60))
+            #expect(try await feedback.judge()?.after == report.after)
+
+            // It goes on, as the next word tells; the one after a rest trips it anew.
+            let longer = LanePulse.Storm(since: Self.storm.since, until: .start + .seconds(60))
+            try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
+            #expect(
+                try await feedback.judge()?.after == .tripped(since: .start, until: .start + .seconds(960)))
+            feedback.clock.advance(by: .seconds(900))
+            #expect(try await feedback.judge()?.after == .atRest)
+            #expect(try await feedback.judgement.lanes().isEmpty)
+        }
+    }
+
+    @Test func `what the sender reported in that time is quarantined, whenever it comes, and nothing else`()
+        async throws
+    {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.judge()
+            // An operator has put the guard to rest, or it has come there by itself.
+            try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
+            let other = FeedbackLane(app: Batches.other, origin: .apns, environment: .production)
+            try await feedback.evidence.record([
+                suspicions(0..<10, at: Self.storm.since),
+                suspicions(10..<19, at: Self.storm.until, notification: 2),
+                suspicions(20..<22, at: Self.storm.since + .seconds(-1), notification: 3),
+                suspicions(30..<33, at: Self.storm.until + .seconds(1), notification: 4),
+                suspicions(40..<44, at: Self.storm.until, notification: 5, app: Batches.other),
+            ])
+            feedback.clock.advance(by: .seconds(120))
+            #expect(try await feedback.judge()?.decided == ["quarantined": 19, "approved": 5])
+            #expect(try await feedback.judge(other)?.decided == ["approved": 4])
+            #expect(try await feedback.doubts() == ["storm"])
+            #expect(try await feedback.judgement.quarantined() == [Batches.app: 19])
+        }
+    }
+
+    @Test func `the figures of an older storm are not told as this one's`() async throws {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.evidence.record([
+                Batches.batch(Batches.badToken, devices: 0..<30, at: .start + .seconds(-7200), answered: 100)
+            ])
+            try await feedback.judge()
+            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.judge()
+            func refused() async throws -> Int64? {
+                try await feedback.pool.query("SELECT refused FROM feedback.guard").single(Int64?.self)
+            }
+            // It has been tripped ever since: still theirs.
+            #expect(try await refused() == 30)
+            feedback.clock.advance(by: .seconds(900))
+            try await feedback.judge()
+            try await feedback.evidence.record([
+                Batches.word(of: LanePulse.Storm(since: .start, until: feedback.clock.now))
+            ])
+            #expect(try await feedback.judge()?.after != .atRest)
+            #expect(try await refused() == nil)
+        }
+    }
+
+    @Test func `of the words about one minute the furthest counts, whatever their order`() async throws {
+        try await FeedbackFixture.with { feedback in
+            let words = [0, 30, 10].map { seconds in
+                Batches.batch(
+                    Batches.badToken, devices: [], answered: 100 - seconds,
+                    storm: LanePulse.Storm(since: Self.storm.since, until: .start + .seconds(seconds)))
+            }
+            let silent = Batches.batch(Batches.badToken, devices: [], answered: 300)
+            for batches in [[words[0], silent], [silent, words[1], words[2]], [silent]] {
+                try await feedback.evidence.record(batches)
+            }
+            let told = try await feedback.pool.query(
+                "SELECT storm_until FROM feedback.pulse WHERE answered = 300"
+            ).single(Date.self)
+            #expect(Timestamp(told) == .start + .seconds(30))
+        }
+    }
+}
