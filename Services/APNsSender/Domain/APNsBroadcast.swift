@@ -78,7 +78,8 @@ enum BroadcastReason: String, CaseIterable, Sendable {
 
     func consequence(floor: Duration?) -> Consequence {
         switch self {
-        case .featureNotEnabled, .topicMismatch: .halt(reason: rawValue)
+        // The app's devices have their own standing with APNs: what is mended here is mended for channels alone.
+        case .featureNotEnabled, .topicMismatch: .settle(.misconfigured(reason: rawValue))
         case .channelNotRegistered, .missingChannelID, .badChannelID, .badRequestParameters, .badRequestPayload,
             .missingPushType, .cannotCreateChannelConfiguration:
             .settle(.rejected(reason: rawValue, suspectToken: false))

@@ -47,9 +47,11 @@ extension APNsWire {
             return .settle(.rejected(reason: word, suspectToken: true))
         case .unregistered, .expiredToken:
             return gone(response, word)
-        case .badTopic, .missingTopic, .topicDisallowed, .duplicateHeaders, .badCertificate, .badCertificateEnvironment,
-            .forbidden, .invalidProviderToken, .missingProviderToken, .badEnvironmentKeyIDInToken,
-            .badEnvironmentKeyInToken, .badPath, .methodNotAllowed:
+        case .badTopic, .missingTopic, .topicDisallowed, .duplicateHeaders, .forbidden, .badPath, .methodNotAllowed:
+            // A broadcast goes another way, under another right: its refusal says nothing about the lane's devices.
+            return sent.target.address == .channel ? .settle(.misconfigured(reason: word)) : .halt(reason: word)
+        case .badCertificate, .badCertificateEnvironment, .invalidProviderToken, .missingProviderToken,
+            .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
             return .halt(reason: word)
         case .expiredProviderToken:
             return sent.credentialAge < Self.youngestExpiredToken

@@ -85,6 +85,35 @@ import Testing
         #expect(requests.isEmpty)
     }
 
+    /// A.11: which of A.9's reasons are about the request, and which about who sends it.
+    @Test(arguments: [
+        (403, "TopicMismatch", true), (400, "FeatureNotEnabled", true), (403, "Forbidden", true),
+        (400, "TopicDisallowed", true), (404, "BadPath", true), (403, "InvalidProviderToken", false),
+    ]) func `a refused broadcast is its own trouble: the devices beside it are sent to, unless it is the key`(
+        status: Int, reason: String, isAlone: Bool
+    ) async throws {
+        let apns = try await ScriptedAPNs.start { request, _ in
+            request.path.hasPrefix("/4/")
+                ? [.respond(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8))] : [.respond(status: 200)]
+        }
+        let catalogs = try Catalogs()
+        let sender = try await apns.sender(try catalogs.key())
+        let devices = (1...3).map { Push.Target.sample(token: "0\($0)") }
+        let content = Content(apns: APNsOverride(headers: ["apns-push-type": "liveactivity"], payload: update))
+        let result = try await sender.send(.sample(content, targets: [channel] + devices))
+        if isAlone {
+            #expect(result.answers.first == .misconfigured(reason: reason))
+            #expect(result.answers.dropFirst().map(\.disposition) == [.accepted, .accepted, .accepted])
+            #expect(sender.trouble() == nil)
+            #expect(apns.requests.count { $0.path.hasPrefix("/4/") } == 1)
+        } else {
+            #expect(sender.trouble() == .misconfigured(reason: reason))
+            #expect(result.held != nil)
+        }
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
     @Test(arguments: BroadcastReason.allCases) func `every reason of a broadcast has its consequence`(
         reason: BroadcastReason
     ) async throws {
@@ -94,7 +123,9 @@ import Testing
             answer: .respond(status: status, body: Array(#"{"reason":"\#(reason.rawValue)"}"#.utf8)))
         #expect(requests.count == 1)
         switch reason {
-        case .featureNotEnabled, .topicMismatch: #expect(trouble == .misconfigured(reason: reason.rawValue))
+        case .featureNotEnabled, .topicMismatch:
+            #expect(result.answers == [.misconfigured(reason: reason.rawValue)])
+            #expect(trouble == nil)
         case .serviceUnavailable: #expect(result.retry == .seconds(900))
         case .channelNotRegistered, .missingChannelID, .badChannelID, .badRequestParameters, .badRequestPayload,
             .missingPushType, .cannotCreateChannelConfiguration:
