@@ -49,9 +49,9 @@ extension FCMWire {
 
     /// No code, or one newer than this build: the status decides.
     private func consequence(ofStatus status: Int, _ error: FCMError?, told: Duration?) -> Consequence {
+        if status == 400, let error, error.code == nil { return invalidArgument(error) }
         let word = (error?.code ?? error?.status).map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
-        case 400 where error != nil && error?.code == nil: return invalidArgument(error!)
         case 401 where error?.code == nil: return .reauthenticate(reason: word)
         case 403 where error?.code == nil, 404 where error?.code == nil: return .halt(reason: word)
         case 429: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
