@@ -30,6 +30,25 @@ import Testing
         #expect(simulator.world.topics.subscribers(of: "news", of: Fixture.project) == ["b"])
     }
 
+    @Test(arguments: [
+        ("'news' in topics", "a ab"), ("'news' in topics && 'sport' in topics", "ab"),
+        ("'news' in topics || 'sport' in topics", "a ab b"), ("!('news' in topics)", "b gone"),
+        ("!!'sport' in topics && !('news' in topics)", "b"),
+        ("'sport' in topics && ('news' in topics || 'else' in topics)", "ab"),
+        // From the left, whatever the operator.
+        ("'news' in topics || 'sport' in topics && 'sport' in topics", "ab b"), ("'else' in topics", ""),
+    ]) func `a condition's message rings the phones for whose topics it is true`(
+        condition: String, tokens: String
+    ) throws {
+        let simulator = Fixture.simulator()
+        _ = Self.batch(simulator, "Add", #""ab","a","gone""#)
+        _ = Self.batch(simulator, "Add", #""ab","b""#, to: "/topics/sport")
+        _ = Self.batch(simulator, "Remove", #""gone""#)
+        #expect(simulator.send(["condition": .string(condition), "notification": ["title": "T"]])?.status == 200)
+        let rung = simulator.wall.changes(after: 0, limit: 10).phones.map(\.id.token)
+        #expect(rung.sorted().joined(separator: " ") == tokens)
+    }
+
     @Test func `a whole call that is wrong has a bare word`() {
         let simulator = Fixture.simulator()
         #expect(Self.batch(simulator, "Add", "")?.body == ["error": "InvalidRequest"])

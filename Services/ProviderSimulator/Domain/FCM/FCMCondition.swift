@@ -1,49 +1,97 @@
-/// The language of `condition`: `'a' in topics && !('b' in topics || 'c' in topics)`, at most five topics
-/// (push-protocols B.3).
-struct FCMCondition {
+/// A `condition`: `'a' in topics && !('b' in topics || 'c' in topics)`, at most five topics (push-protocols B.3).
+///
+/// Parentheses come first; `&&` and `||` bind alike and are taken from the left.
+struct FCMCondition: Hashable, Sendable {
     static let maximumTopics = 5
-    /// Deeper parentheses say nothing that five topics need.
-    private static let maximumDepth = 16
 
-    private var rest: Substring
-    private var topics = 0
-
-    /// What is wrong with a condition; `nil` when nothing is.
-    static func problem(of text: String) -> String? {
-        var parser = FCMCondition(rest: text[...])
-        guard parser.expression(depth: 0), parser.rest.isEmpty else {
-            return "the condition cannot be read at “\(parser.rest.prefix(20))”"
-        }
-        return parser.topics > maximumTopics
-            ? "the condition names \(parser.topics) topics; at most \(maximumTopics) are allowed" : nil
+    private indirect enum Expression: Hashable, Sendable {
+        case topic(String)
+        case not(Expression)
+        case both(Expression, Expression)
+        case either(Expression, Expression)
     }
 
-    private mutating func expression(depth: Int) -> Bool {
-        guard depth <= Self.maximumDepth, term(depth: depth) else { return false }
-        while take("&&") || take("||") {
-            guard term(depth: depth) else { return false }
+    struct Problem: Error, Hashable, CustomStringConvertible { let description: String }
+
+    private let expression: Expression
+
+    static func read(_ text: String) -> Result<FCMCondition, Problem> {
+        var parser = Parser(rest: text[...])
+        guard let expression = parser.expression(depth: 0), parser.rest.isEmpty else {
+            return .failure(Problem(description: "the condition cannot be read at “\(parser.rest.prefix(20))”"))
         }
-        return true
+        guard parser.topics <= maximumTopics else {
+            return .failure(
+                Problem(
+                    description: "the condition names \(parser.topics) topics; at most \(maximumTopics) are allowed"))
+        }
+        return .success(FCMCondition(expression: expression))
     }
 
-    private mutating func term(depth: Int) -> Bool {
-        while take("!") {}
-        if take("(") { return expression(depth: depth + 1) && take(")") }
-        guard take("'"), let end = rest.firstIndex(of: "'"), FCMRules.isTopic(String(rest[..<end])) else {
-            return false
+    /// Whether it is true for a phone that has subscribed to `topics`.
+    func holds(for topics: Set<String>) -> Bool { Self.holds(expression, topics) }
+
+    private static func holds(_ expression: Expression, _ topics: Set<String>) -> Bool {
+        switch expression {
+        case .topic(let name): topics.contains(name)
+        case .not(let inner): !holds(inner, topics)
+        case .both(let left, let right): holds(left, topics) && holds(right, topics)
+        case .either(let left, let right): holds(left, topics) || holds(right, topics)
         }
-        rest = rest[end...].dropFirst()
-        topics += 1
-        return take("in") && take("topics")
     }
 
-    private mutating func take(_ word: String) -> Bool {
-        let trimmed = rest.drop { $0 == " " }
-        guard trimmed.hasPrefix(word) else {
-            if trimmed.isEmpty { rest = trimmed }
-            return false
+    private struct Parser {
+        /// Deeper parentheses say nothing that five topics need.
+        static let maximumDepth = 16
+
+        var rest: Substring
+        var topics = 0
+
+        mutating func expression(depth: Int) -> Expression? {
+            guard depth <= Self.maximumDepth, var left = term(depth: depth) else { return nil }
+            while true {
+                if take("&&") {
+                    guard let right = term(depth: depth) else { return nil }
+                    left = .both(left, right)
+                } else if take("||") {
+                    guard let right = term(depth: depth) else { return nil }
+                    left = .either(left, right)
+                } else {
+                    return left
+                }
+            }
         }
-        rest = trimmed.dropFirst(word.count)
-        return true
+
+        private mutating func term(depth: Int) -> Expression? {
+            var isNegated = false
+            while take("!") { isNegated.toggle() }
+            guard let inner = take("(") ? group(depth: depth) : topic() else { return nil }
+            return isNegated ? .not(inner) : inner
+        }
+
+        private mutating func group(depth: Int) -> Expression? {
+            guard let inner = expression(depth: depth + 1), take(")") else { return nil }
+            return inner
+        }
+
+        private mutating func topic() -> Expression? {
+            guard take("'"), let end = rest.firstIndex(of: "'"), FCMRules.isTopic(String(rest[..<end])) else {
+                return nil
+            }
+            let name = String(rest[..<end])
+            rest = rest[end...].dropFirst()
+            topics += 1
+            return take("in") && take("topics") ? .topic(name) : nil
+        }
+
+        private mutating func take(_ word: String) -> Bool {
+            let trimmed = rest.drop { $0 == " " }
+            guard trimmed.hasPrefix(word) else {
+                if trimmed.isEmpty { rest = trimmed }
+                return false
+            }
+            rest = trimmed.dropFirst(word.count)
+            return true
+        }
     }
 }

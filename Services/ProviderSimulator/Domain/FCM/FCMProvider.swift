@@ -104,11 +104,14 @@ final class FCMProvider: Sendable {
         verdict.fault = outcome.label
         verdict.isDelivered = outcome.isTaken && !review.isDryRun
         if outcome.isTaken { verdict.messageID = name }
-        if verdict.isDelivered, let topic = review.topic {
-            verdict.subscribers = Array(
-                world.topics.subscribers(of: topic, of: review.project).prefix(PhoneWall.maximumPhones))
-        }
+        if verdict.isDelivered { verdict.subscribers = Array(subscribers(review).prefix(PhoneWall.maximumPhones)) }
         if let answer = outcome.answer, answer.status != 200 { verdict.reason = Self.reason(answer) }
+    }
+
+    /// The phones that a message to a topic, or with a condition, rings.
+    private func subscribers(_ review: FCMReview) -> [String] {
+        if let topic = review.topic { return Array(world.topics.subscribers(of: topic, of: review.project)) }
+        return review.condition.map { world.topics.instances(where: $0, of: review.project) } ?? []
     }
 
     private static func reason(_ answer: ScriptedAnswer) -> String {

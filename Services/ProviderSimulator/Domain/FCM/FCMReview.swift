@@ -7,6 +7,7 @@ struct FCMReview: Sendable {
     let token: String?
     /// The topic it is for, if that is what it is for.
     let topic: String?
+    let condition: FCMCondition?
     /// Which of the two fields it stood in.
     let tokenField: String
     let isDryRun: Bool
@@ -23,6 +24,8 @@ struct FCMReview: Sendable {
         tokenField = message.fields["fid"] == nil ? "token" : "fid"
         token = message.fields[tokenField]?.string
         topic = message.fields["topic"]?.string
+        // The rules have read it already.
+        condition = message.fields["condition"]?.string.flatMap { try? FCMCondition.read($0).get() }
     }
 
     private static func authorize(_ request: ProviderRequest, project: String, world: World) throws(FCMRefusal) {

@@ -39,8 +39,8 @@ struct FCMRules {
         if let topic = message["topic"]?.string, !Self.isTopic(topic) {
             refuse("message.topic", "a topic is 1 to 900 of the characters a-z A-Z 0-9 - _ . ~ %")
         }
-        if let condition = message["condition"]?.string, let problem = FCMCondition.problem(of: condition) {
-            refuse("message.condition", problem)
+        if let condition = message["condition"]?.string, case .failure(let problem) = FCMCondition.read(condition) {
+            refuse("message.condition", problem.description)
         }
     }
 

@@ -10,20 +10,21 @@ final class TopicBook: Sendable {
     }
 
     private struct State {
-        /// By project and topic.
+        /// The subscribers by project and topic.
         var subscribers: [String: Set<String>] = [:]
-        /// How many topics each instance has, by project and token.
-        var counts: [String: Int] = [:]
+        /// The topics of each instance that has or had any, by project.
+        var instances: [String: [String: Set<String>]] = [:]
     }
 
     private let state = Mutex(State())
 
     func subscribe(_ token: String, to topic: String, of project: String) -> Change {
         state.withLock { state in
-            if state.subscribers["\(project)/\(topic)"]?.contains(token) == true { return .alreadySo }
-            guard state.counts["\(project)/\(token)", default: 0] < Self.maximumTopics else { return .tooMany }
+            let topics = state.instances[project]?[token] ?? []
+            if topics.contains(topic) { return .alreadySo }
+            guard topics.count < Self.maximumTopics else { return .tooMany }
             state.subscribers["\(project)/\(topic)", default: []].insert(token)
-            state.counts["\(project)/\(token)", default: 0] += 1
+            state.instances[project, default: [:]][token, default: []].insert(topic)
             return .done
         }
     }
@@ -31,12 +32,19 @@ final class TopicBook: Sendable {
     func unsubscribe(_ token: String, from topic: String, of project: String) -> Change {
         state.withLock { state in
             guard state.subscribers["\(project)/\(topic)"]?.remove(token) != nil else { return .alreadySo }
-            state.counts["\(project)/\(token)", default: 1] -= 1
+            state.instances[project]?[token]?.remove(topic)
             return .done
         }
     }
 
     func subscribers(of topic: String, of project: String) -> Set<String> {
         state.withLock { $0.subscribers["\(project)/\(topic)"] ?? [] }
+    }
+
+    /// The instances for which `condition` is true, among those that have ever subscribed to anything: of others nothing
+    /// is known.
+    func instances(where condition: FCMCondition, of project: String) -> [String] {
+        let instances = state.withLock { $0.instances[project] ?? [:] }
+        return instances.filter { condition.holds(for: $0.value) }.map(\.key)
     }
 }
