@@ -24,11 +24,3 @@ struct ControlErrors<Context: RequestContext>: RouterMiddleware {
         }
     }
 }
-
-extension Response {
-    static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok) -> Response {
-        Response(
-            status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-    }
-}

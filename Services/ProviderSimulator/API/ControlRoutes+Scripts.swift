@@ -5,63 +5,43 @@ import PushProtocol
 /// What the providers shall do, and what came of it.
 extension ControlRoutes {
     func addOutcomeRoutes(to router: Router<BasicRequestContext>) {
-        router.post("outcomes") { request, _ in
-            let scripts = try OutcomeScript.read(try await Self.body(of: request))
+        router.take("outcomes") { body, request in
+            let scripts = try OutcomeScript.read(body)
             if let seed = try Self.seed(of: request) { simulator.world.outcomes.reseed(seed) }
             simulator.play(scripts)
-            return Response.json(JSONWriter.object { $0.member("outcomes", scripts.count) })
+            return scripts.count
         }
-        router.delete("outcomes") { _, _ in
-            simulator.world.outcomes.removeAll()
-            return Response(status: .noContent)
-        }
+        router.forget("outcomes") { simulator.world.outcomes.removeAll() }
         router.get("faults") { request, _ in
             let outcomes = try Self.faults(request)
-            var writer = JSONWriter()
-            writer.array(outcomes) { $0.value($1) }
-            return Response.json(writer.bytes)
+            return Response.json { writer in writer.array(outcomes) { $0.value($1) } }
         }
     }
 
     func addDisturbanceRoutes(to router: Router<BasicRequestContext>) {
-        router.post("disturbances") { request, _ in
-            let posted = try Disturbance.read(try await Self.body(of: request))
+        router.take("disturbances") { body, _ in
+            let posted = try Disturbance.read(body)
             disturbances.post(posted)
-            return Response.json(JSONWriter.object { $0.member("disturbances", posted.count) })
+            return posted.count
         }
         router.get("disturbances") { _, _ in
-            Response.json(
-                JSONWriter.object { writer in
+            Response.json { writer in
+                writer.object { writer in
                     writer.name("disturbances")
                     disturbances.write(to: &writer)
-                })
+                }
+            }
         }
-        router.delete("disturbances") { _, _ in
-            disturbances.removeAll()
-            return Response(status: .noContent)
-        }
-        router.post("handshakes") { request, _ in
-            let count = try simulator.world.handshakes.play(try await Self.body(of: request))
-            return Response.json(JSONWriter.object { $0.member("handshakes", count) })
-        }
-        router.delete("handshakes") { _, _ in
-            simulator.world.handshakes.removeAll()
-            return Response(status: .noContent)
-        }
+        router.forget("disturbances") { disturbances.removeAll() }
+        router.take("handshakes") { body, _ in try simulator.world.handshakes.play(body) }
+        router.forget("handshakes") { simulator.world.handshakes.removeAll() }
         router.post("limits") { request, _ in
-            simulator.world.allowances.limits = try Limits(try await Self.body(of: request))
+            simulator.world.allowances.limits = try Limits(try await Router.body(of: request))
             return limits()
         }
         router.get("limits") { _, _ in limits() }
-        router.delete("limits") { _, _ in
-            simulator.world.allowances.limits = Limits()
-            return Response(status: .noContent)
-        }
-        router.get("connections") { _, _ in
-            var writer = JSONWriter()
-            ports.write(to: &writer)
-            return Response.json(writer.bytes)
-        }
+        router.forget("limits") { simulator.world.allowances.limits = Limits() }
+        router.get("connections") { _, _ in Response.json { ports.write(to: &$0) } }
     }
 
     /// Everything a long run is judged by, in one answer; `?tokens=true` adds what each token got.
@@ -93,11 +73,7 @@ extension ControlRoutes {
             })
     }
 
-    private func limits() -> Response {
-        var writer = JSONWriter()
-        simulator.world.allowances.limits.write(to: &writer)
-        return Response.json(writer.bytes)
-    }
+    private func limits() -> Response { Response.json { simulator.world.allowances.limits.write(to: &$0) } }
 
     private static func seed(of request: Request) throws(ControlProblem) -> UInt64? {
         var seed: UInt64?

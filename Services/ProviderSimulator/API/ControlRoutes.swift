@@ -12,19 +12,13 @@ struct ControlRoutes: Sendable {
     /// Whether the phone wall lets the browser fetch the images that pushes name.
     var showsRemoteImages = false
 
-    /// In bytes: a script for some ten thousand tokens.
-    private static let maximumBodySize = 4 << 20
-
     var router: Router<BasicRequestContext> {
         let router = Router()
         router.addMiddleware { ControlErrors() }
         for party in Party.allCases {
             router.get("\(party.rawValue)/requests") { request, _ in try requests(of: party, request) }
         }
-        router.delete("requests") { _, _ in
-            simulator.forgetRequests()
-            return Response(status: .noContent)
-        }
+        router.forget("requests") { simulator.forgetRequests() }
         router.get("summary") { request, _ in try summary(request) }
         addOutcomeRoutes(to: router)
         addDisturbanceRoutes(to: router)
@@ -36,18 +30,9 @@ struct ControlRoutes: Sendable {
     }
 
     private func addTokenRoutes(to router: Router<BasicRequestContext>) {
-        router.post("tokens") { request, _ in
-            let count = try simulator.world.registrations.register(try await Self.body(of: request))
-            return Response.json(JSONWriter.object { $0.member("tokens", count) })
-        }
-        router.delete("tokens") { _, _ in
-            simulator.world.registrations.removeAll()
-            return Response(status: .noContent)
-        }
-        router.delete("access-tokens") { _, _ in
-            simulator.world.accessTokens.revokeAll()
-            return Response(status: .noContent)
-        }
+        router.take("tokens") { body, _ in try simulator.world.registrations.register(body) }
+        router.forget("tokens") { simulator.world.registrations.removeAll() }
+        router.forget("access-tokens") { simulator.world.accessTokens.revokeAll() }
     }
 
     private var wall: WallRoutes { WallRoutes(wall: simulator.wall, showsRemoteImages: showsRemoteImages) }
@@ -101,15 +86,6 @@ struct ControlRoutes: Sendable {
             } else {
                 simulator.log.totals(of: party).write(to: &writer)
             }
-        }
-    }
-
-    static func body(of request: Request) async throws -> JSONValue {
-        let buffer = try await request.body.collect(upTo: maximumBodySize)
-        do {
-            return try JSONReader.value(of: buffer.readableBytesView)
-        } catch {
-            throw ControlProblem("the body is not JSON at byte \(error.offset): \(error.problem)")
         }
     }
 }
