@@ -173,8 +173,9 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["AMQP", "HTTP2", "Postgres", "Messaging", "PushProtocol", logging, lifecycle],
-            path: "Tests/TestSupport", swiftSettings: swiftSettings),
+            dependencies: [
+                "AMQP", "HTTP2", "HTTPSFetch", "Postgres", "Messaging", "PushProtocol", logging, lifecycle,
+            ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
@@ -190,7 +191,12 @@ let package = Package(
             [
                 "Messaging", "AMQP", "PushProtocol", "TestSupport", logging, coreMetrics, metricsTestKit, lifecycle,
             ]),
-        tests("PushSending", ["PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, jwtKit]),
+        tests(
+            "PushSending",
+            [
+                "PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
+                metricsTestKit, jwtKit,
+            ]),
         tests(
             "ServiceKit",
             [
@@ -219,7 +225,8 @@ let package = Package(
             "FCMSender",
             [
                 "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "Messaging", "HTTP2", "HTTPSFetch",
-                "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, configuration, lifecycle, nioPosix,
+                "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
+                configuration, lifecycle, nioPosix,
             ]),
         tests(
             "Feedback",

@@ -1,0 +1,15 @@
+package import Logging
+package import ServiceLifecycle
+
+/// Runs `services` as an executable does while `body` runs, then stops them gracefully and waits for their end.
+package func withServices(
+    _ services: [any Service], logger: Logger = .silent, _ body: () async throws -> Void
+) async throws {
+    let group = ServiceGroup(services: services, logger: logger)
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { try await group.run() }
+        try await body()
+        await group.triggerGracefulShutdown()
+        try await tasks.waitForAll()
+    }
+}
