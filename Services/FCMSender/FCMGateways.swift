@@ -8,24 +8,28 @@ import ServiceKit
 
 /// Every configured app's way to FCM. FCM has one world, so a lane is an app's `production`.
 ///
-/// Apps with the same service account share its project's access tokens, connections and quota.
+/// Apps with the same service account share its access tokens and connections, and those of one project its quota.
 struct FCMGateways {
     private(set) var byLane: [LaneKey: FCMGateway] = [:]
-    /// Each project with the apps that send to it.
-    private(set) var projects: [(project: FCMProject, apps: [AppID])] = []
+    /// Each account with the apps that send with it.
+    private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
+    let quotas: ProjectQuotas
     /// The lanes whose service account cannot be used, and why.
     private(set) var unusable: [LaneKey: String] = [:]
 
-    var clients: [HTTP2Client] { projects.map(\.project.client) }
+    /// Ends the connections when what is in flight has been answered.
+    @Sendable func shutdown() async {
+        for (account, _) in accounts { await account.client.shutdown() }
+    }
+
     /// The accounts' files, each with its lanes, and how a changed one is put into force.
     var watched: [CredentialWatch<FCMGateway>.Entry] {
-        projects.map { project, apps in
+        accounts.map { account, apps in
             .init(
-                file: project.account, lanes: apps.map { LaneKey(app: $0, environment: .production) },
-                renew: project.renew)
+                file: account.file, lanes: apps.map { LaneKey(app: $0, environment: .production) },
+                renew: account.renew)
         }
     }
-    var quotas: [LaneKey: QuotaGate] { byLane.mapValues(\.project.quota) }
 
     /// How long one request may take: Google's least (`push-protocols` B.7).
     static let deadline = Duration.seconds(10)
@@ -37,24 +41,22 @@ struct FCMGateways {
         deadline: Duration = FCMGateways.deadline, logger: Logger
     ) async throws {
         let fetch = HTTPSFetch(caFile: settings.caFile)
-        let accounts = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
-        for (file, apps) in accounts.sorted(by: { $0.key < $1.key }) {
-            let quota = apps.compactMap { $0.fcm?.messagesPerMinute }.min() ?? settings.quota
-            let project = FCMProject(
+        quotas = ProjectQuotas(perMinute: settings.quota, clock: clock, logger: logger)
+        let files = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
+        for (file, apps) in files.sorted(by: { $0.key < $1.key }) {
+            let (ids, told) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
+            let account = FCMAccount(
                 accountFile: file,
                 client: try HTTP2Client(
                     endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: eventLoopGroup,
-                    logger: logger),
-                quota: QuotaGate(
-                    apps.map(\.id.rawValue).joined(separator: "+"), provider: .fcm, perMinute: quota, clock: clock,
                     logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
-                call: fetch.postForm)
-            projects.append((project, apps.map(\.id)))
-            let trouble = await project.trouble()
-            for app in apps {
-                let lane = LaneKey(app: app.id, environment: .production)
+                joinQuota: { [quotas] project in quotas.join(project, apps: ids, told: told) }, call: fetch.postForm)
+            accounts.append((account, ids))
+            let trouble = await account.trouble()
+            for id in ids {
+                let lane = LaneKey(app: id, environment: .production)
                 unusable[lane] = trouble
-                byLane[lane] = FCMGateway(project: project, clock: clock)
+                byLane[lane] = FCMGateway(account: account, clock: clock)
             }
         }
     }

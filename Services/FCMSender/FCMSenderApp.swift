@@ -18,7 +18,7 @@ struct FCMSenderApp {
         let settings = try FCMSettings(context.settings)
         let gateways = try await FCMGateways(
             apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)
-        let lanes = PushLanes(gateways.byLane, provider: .fcm, quotas: gateways.quotas, logger: context.logger)
+        let lanes = PushLanes(gateways.byLane, provider: .fcm, logger: context.logger)
         for (key, reason) in gateways.unusable { lanes.shut(key, misconfigured: reason) }
         for key in lanes.keys {
             // One app's trouble must not take the sender from the others.
@@ -35,15 +35,13 @@ struct FCMSenderApp {
         let supervisor = LaneSupervisor(lanes: lanes, provider: .fcm, pause: stage.pause, resume: stage.resume)
 
         let census = QuotaCensus(
-            wards: gateways.projects.map { project, apps in
-                QuotaCensus.Ward(quota: project.quota, queues: WorkQueue.pushes(.fcm, of: apps).map(\.name))
-            }, configuration: try context.amqp("quota"), logger: context.logger)
+            quotas: gateways.quotas, configuration: try context.amqp("quota"), logger: context.logger)
 
         let accounts = CredentialWatch(gateways.watched, lanes: lanes, provider: .fcm, logger: context.logger)
         // The old account still serves: work goes on.
         context.readiness.register("credential-files") { accounts.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(gateways.clients), accounts] + bus.services + [census, stage, supervisor])
+            [ProviderClients(shutdown: gateways.shutdown), accounts] + bus.services + [census, stage, supervisor])
     }
 }

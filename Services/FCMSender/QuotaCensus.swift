@@ -13,13 +13,7 @@ struct QuotaCensus: Service {
     /// How long a new process may go unnoticed by the others.
     static let interval = Duration.seconds(5)
 
-    /// One project's quota, and the names of the queues that its senders consume.
-    struct Ward: Sendable {
-        let quota: QuotaGate
-        let queues: [String]
-    }
-
-    let wards: [Ward]
+    let quotas: ProjectQuotas
     let configuration: AMQPConfiguration
     let logger: Logger
 
@@ -45,12 +39,12 @@ struct QuotaCensus: Service {
     }
 
     private func count(_ administrator: AMQPAdministrator) async throws {
-        for ward in wards {
+        for share in quotas.all {
             var most = 0
-            for queue in ward.queues {
-                most = max(most, try await administrator.queueStatus(queue)?.consumers ?? 0)
+            for queue in WorkQueue.pushes(.fcm, of: share.apps) {
+                most = max(most, try await administrator.queueStatus(queue.name)?.consumers ?? 0)
             }
-            ward.quota.share(among: most)
+            share.quota.share(among: most)
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Messaging
 import PushProtocol
 import TestSupport
 import Testing
@@ -47,5 +48,43 @@ import Testing
         let gate = gate()
         gate.note(refused: [UUID(), UUID()], pause: .seconds(60), answered: 0)
         #expect(await gate.admit(1, .bulk, until: gate.deadline) == .granted(1))
+    }
+
+    @Test func `a quota that is set anew holds at once`() async {
+        let gate = gate()
+        gate.allow(perMinute: 640)
+        #expect(await gate.admit(500, .interactive, until: gate.deadline) == .granted(10))
+        time.advance(by: .seconds(10))
+        gate.allow(perMinute: 64_000)
+        #expect(await gate.admit(5, .interactive, until: gate.deadline) == .granted(5))
+    }
+
+    @Test func `a probe does not wait until the quota is back, as everybody waits for the probe`() async throws {
+        let quota = gate()
+        let gateway = ScriptedGateway(quota: quota) { _, _ in .halted(reason: "PERMISSION_DENIED") }
+        let app = AppID(rawValue: "demo")!
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let lanes = PushLanes(
+            [LaneKey(app: app, environment: .production): gateway], provider: .fcm, clock: time.clock, logger: logger)
+        let handler = PushStageHandler(provider: .fcm, lanes: lanes, clock: time.clock, logger: logger)
+        @Sendable func send() async throws -> Disposition? {
+            let push = Push.sample(provider: .fcm)
+            let inbound = Inbound(
+                queue: .senderPushes(.fcm, .interactive, app), exchange: "pushes", routingKey: "fcm.interactive.demo",
+                body: [], attempt: 1, firstSeen: .sample)
+            return try await handler.handle([Delivery(inbound: inbound, message: push)]).first?.disposition
+        }
+        _ = try await send()
+        gateway.answer { _, _ in .settled(.accepted(id: nil)) }
+        quota.note(refused: Set((0..<3).map { _ in UUID() }), pause: .seconds(100), answered: 0)
+        time.advance(by: .seconds(30))
+        guard case .postpone(.seconds(30), _) = try await send() else {
+            Issue.record("the probe was not left for later")
+            return
+        }
+        #expect(gateway.sent.count == 1 && time.sleepers == 0)
+        time.advance(by: .seconds(90))
+        #expect(try await send() == .done)
+        #expect(gateway.sent.count == 2)
     }
 }

@@ -9,7 +9,7 @@ package import PushProtocol
 /// number.
 package struct TokenBucket: Sendable {
     /// The whole quota, which all processes together stay under.
-    package let perMinute: Int
+    package private(set) var perMinute: Int
     /// After a start and after a refusal the rate grows from a twentieth to all of it.
     package static let ramp = Duration.seconds(60)
     static let rampStart = 0.05
@@ -69,6 +69,15 @@ package struct TokenBucket: Sendable {
     package mutating func share(among processes: Int, now: Duration) {
         refill(now: now)
         sharers = max(processes, 1)
+        level = min(level, Self.capacity(at: rate(now: now)))
+    }
+
+    /// Sets the whole quota anew.
+    ///
+    /// - Parameter perMinute: at least one.
+    package mutating func allow(perMinute: Int, now: Duration) {
+        refill(now: now)
+        self.perMinute = max(perMinute, 1)
         level = min(level, Self.capacity(at: rate(now: now)))
     }
 

@@ -4,12 +4,20 @@ package import PushProtocol
 package protocol PushGateway: Sendable {
     associatedtype Rendering: Sendable
 
+    /// What the provider allows all who send where this gateway sends; `nil` where it sets no limit, or while it is not
+    /// known yet whose it is.
+    var quota: QuotaGate? { get }
+
     /// Renders what the targets of `push` share.
     func render(_ push: Push) -> Rendering
 
     /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
     /// copy is its answer, in the same order.
     func send(_ copies: [Copy], of renderings: [Rendering]) async -> [GatewayAnswer]
+}
+
+extension PushGateway {
+    package var quota: QuotaGate? { nil }
 }
 
 /// What goes to one target. Copies of the same rendering stand next to each other.

@@ -9,8 +9,6 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
     struct Lane: Sendable {
         let gateway: Gateway
         let gate: LaneGate
-        /// `nil` where the provider sets none.
-        let quota: QuotaGate?
     }
 
     /// What the one ``LaneSupervisor`` acts on.
@@ -25,10 +23,8 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
     private let lanes: [LaneKey: Lane]
 
     /// `provider` labels the metric `heliograph_lane_open`.
-    /// `quotas` are asked before every send; lanes may share one.
     package init(
-        _ gateways: [LaneKey: Gateway], provider: Provider, quotas: [LaneKey: QuotaGate] = [:],
-        clock: SenderClock = .system, logger: Logger
+        _ gateways: [LaneKey: Gateway], provider: Provider, clock: SenderClock = .system, logger: Logger
     ) {
         let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
         self.signals = signals
@@ -50,7 +46,7 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
                     case .closed: signal.yield(.closed(key))
                     }
                 }
-                return (key, Lane(gateway: gateway, gate: gate, quota: quotas[key]))
+                return (key, Lane(gateway: gateway, gate: gate))
             })
     }
 

@@ -97,7 +97,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         guard !todo.isEmpty else { return settlements }
         // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
         let renderings = jobs.map { lane.gateway.render($0.push) }
-        let deadline = lane.quota?.deadline ?? .zero
+        let patience = lane.gateway.quota?.deadline ?? .zero
         while !todo.isEmpty, !Task.isCancelled {
             var count: Int
             let admission = await lane.gate.admit()
@@ -108,7 +108,9 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             case .probe: count = 1
             case .open: count = min(todo.count, concurrency)
             }
-            if let quota = lane.quota {
+            let quota = lane.gateway.quota
+            if let quota {
+                let deadline = admission == .probe ? quota.probeDeadline : patience
                 switch await quota.admit(count, jobs[0].push.lane, until: deadline) {
                 case .granted(let granted):
                     // The wait for it may have been a push's last chance.
@@ -128,7 +130,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
-            lane.quota?.note(round)
+            quota?.note(round)
             await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].push }
             let left = take(round, todo.prefix(count), of: jobs, into: &settlements)
             todo.removeFirst(count)

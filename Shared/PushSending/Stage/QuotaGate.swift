@@ -10,6 +10,8 @@ package final class QuotaGate: Sendable {
     /// The longest a push waits in hand; then it waits on the bus. A batch of pushes must be settled well within the
     /// half hour after which the broker takes an unsettled delivery for lost.
     static let patience = Duration.seconds(150)
+    /// The longest a probe waits: all other pushes of its lane wait for its report.
+    static let patienceOfProbes = Duration.seconds(1)
 
     enum Admission: Hashable, Sendable {
         /// Send to so many targets, at least one.
@@ -23,7 +25,7 @@ package final class QuotaGate: Sendable {
         var refusals = QuotaRefusals()
     }
 
-    /// What the quota is for, such as a project's id: a label and a word for logs.
+    /// Whose the quota is, such as a project's id: a label and a word for logs.
     private let name: String
     private let clock: SenderClock
     private let logger: Logger
@@ -31,7 +33,7 @@ package final class QuotaGate: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - name: of a configured project; labels the gauge `heliograph_push_quota_rate`.
+    ///   - name: of the project that a configured credential is of; labels the gauge `heliograph_push_quota_rate`.
     ///   - perMinute: what all processes together may send.
     package init(_ name: String, provider: Provider, perMinute: Int, clock: SenderClock = .system, logger: Logger) {
         self.name = name
@@ -44,6 +46,7 @@ package final class QuotaGate: Sendable {
 
     /// Until when a push that is taken up now may wait.
     var deadline: Duration { clock.uptime() + Self.patience }
+    var probeDeadline: Duration { clock.uptime() + Self.patienceOfProbes }
 
     /// Asks to send to `wanted` targets, and waits for its turn until `deadline`, cancellation or shutdown.
     func admit(_ wanted: Int, _ lane: Lane, until deadline: Duration) async -> Admission {
@@ -99,6 +102,12 @@ package final class QuotaGate: Sendable {
             }
         }
         note(refused: refused, pause: pause, answered: answered)
+    }
+
+    /// Sets anew what all processes together may send, in messages a minute.
+    package func allow(perMinute: Int) {
+        let now = clock.uptime()
+        state.withLock { $0.bucket.allow(perMinute: perMinute, now: now) }
     }
 
     /// Takes note of how many processes share the quota, this one included.

@@ -1,32 +1,40 @@
-import Foundation
 import PushProtocol
 import PushSending
+import TestSupport
 
-/// A folder with the catalog of one app, `demo`, and its service account.
+/// A folder with a catalog of apps and their service accounts; it is removed with the value.
 struct CatalogFolder: Sendable {
-    let url: URL
+    private let folder: TemporaryFolder
 
+    /// With one app, `demo`, and its account.
     init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        folder = try TemporaryFolder()
         try writeAccount()
-        try Data("apps: { demo: { fcm: { service-account-file: account.json } } }".utf8)
-            .write(to: URL(filePath: catalogFile))
+        try folder.write("apps.yaml", "apps: { demo: { fcm: { service-account-file: account.json } } }")
     }
 
-    var catalogFile: String { url.appending(path: "apps.yaml").path() }
-    var accountFile: String { url.appending(path: "account.json").path() }
+    /// With `apps`, as the members of the catalog.
+    init(apps: String) throws {
+        folder = try TemporaryFolder()
+        try folder.write("apps.yaml", "apps:\n\(apps)")
+    }
 
-    /// Writes the key file as it is downloaded.
-    func writeAccount(project: String = "demo-project") throws {
+    var catalogFile: String { path("apps.yaml") }
+    var accountFile: String { path("account.json") }
+
+    func path(_ name: String) -> String { "\(folder.path)/\(name)" }
+
+    /// Writes a key file as it is downloaded.
+    func writeAccount(project: String = "demo-project", name: String = "push", to file: String = "account.json") throws
+    {
         let account: JSONValue = [
             "project_id": .string(project), "private_key_id": "key-1", "private_key": .string(TestKey.rsa),
-            "client_email": "push@demo-project.example",
+            "client_email": .string("\(name)@demo-project.example"),
         ]
-        try write(JSONText.bytes(of: account))
+        try write(JSONText.bytes(of: account), to: file)
     }
 
-    func write(_ account: [UInt8]) throws { try Data(account).write(to: URL(filePath: accountFile)) }
-
-    func remove() { try? FileManager.default.removeItem(at: url) }
+    func write(_ account: [UInt8], to file: String = "account.json") throws {
+        try folder.write(file, String(decoding: account, as: UTF8.self))
+    }
 }

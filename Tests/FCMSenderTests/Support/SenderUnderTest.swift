@@ -14,13 +14,15 @@ import TestSupport
 struct SenderUnderTest: Sendable {
     let time = VirtualTime()
     let lanes: PushLanes<FCMGateway>
+    /// Looks at the accounts' files when a test says so.
+    let watch: CredentialWatch<FCMGateway>
     private let gateways: FCMGateways
     private let handler: PushStageHandler<FCMGateway>
 
     init(
         _ google: SimulatedGoogle, environment: [String: String] = [:], deadline: Duration = .seconds(10)
     ) async throws {
-        let logger = Logger(label: "test.sender") { _ in SwiftLogNoOpLogHandler() }
+        let logger = Logger.silent
         let defaults = [
             "FCM_URL": google.url, "FCM_TOKEN_URL": "\(google.url)/token", "PROVIDER_CA_FILE": google.authorityFile,
         ]
@@ -30,7 +32,8 @@ struct SenderUnderTest: Sendable {
             apps: try AppCatalog.load(path: google.folder.catalogFile), settings: try FCMSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
             logger: logger)
-        lanes = PushLanes(gateways.byLane, provider: .fcm, quotas: gateways.quotas, clock: time.clock, logger: logger)
+        lanes = PushLanes(gateways.byLane, provider: .fcm, clock: time.clock, logger: logger)
+        watch = CredentialWatch(gateways.watched, lanes: lanes, provider: .fcm, clock: time.clock, logger: logger)
         handler = PushStageHandler(provider: .fcm, lanes: lanes, clock: time.clock, logger: logger)
     }
 
@@ -69,17 +72,17 @@ struct SenderUnderTest: Sendable {
             remainder: try verdict.remainder.map { try Push.decode(wireBody: $0).targets })
     }
 
-    /// What holds the app's lane up.
-    /// What the watch does every few seconds.
-    func lookAtAccount() async -> CredentialLook? { await gateways.projects.first?.project.account.look() }
+    var quotas: ProjectQuotas { gateways.quotas }
 
+    /// What the watch does every few seconds.
+    func lookAtAccount() async -> CredentialLook? { await gateways.accounts.first?.account.file.look() }
+
+    /// What holds the app's lane up.
     var trouble: LaneBreaker.Trouble? {
         lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
     }
 
-    func stop() async {
-        for client in gateways.clients { await client.shutdown() }
-    }
+    func stop() async { await gateways.shutdown() }
 
     private struct NoVerdict: Error {}
 }

@@ -1,12 +1,7 @@
-import Foundation
-import HTTPSFetch
 import Logging
 import PushProtocol
-import PushSending
 import ServiceKit
-import ServiceLifecycle
 import TestSupport
-import Testing
 @testable import ProviderSimulator
 
 /// The provider simulator in this process, spoken to over its ports only: FCM and the token endpoint over TLS and
@@ -15,75 +10,50 @@ struct SimulatedGoogle: Sendable {
     /// Where the catalog, the service account and the simulator's authority lie.
     let folder: CatalogFolder
     let port: Int
-    private let control: String
-    private let fetch = HTTPSFetch()
+    private let control: SimulatorControl
 
     var url: String { "https://localhost:\(port)" }
-    var authorityFile: String { folder.url.appending(path: "ca.pem").path() }
+    var authorityFile: String { folder.path("ca.pem") }
 
-    /// Runs `body` in front of a simulator that knows the project `demo-project`.
-    static func run(_ body: @Sendable (SimulatedGoogle) async throws -> Void) async throws {
-        let folder = try CatalogFolder()
-        defer { folder.remove() }
-        let google = SimulatedGoogle(
-            folder: folder, port: try FreePort.any(), control: "http://127.0.0.1:\(try FreePort.any())")
+    /// Runs `body` in front of a simulator that knows the accounts of `folder`.
+    static func run(
+        _ folder: CatalogFolder? = nil, _ body: @Sendable (SimulatedGoogle) async throws -> Void
+    ) async throws {
+        let folder = try folder ?? CatalogFolder()
+        let google = SimulatedGoogle(folder: folder, port: try FreePort.any(), control: try SimulatorControl())
         let settings = try Settings.load(
             keys: .apps + ConfigurationKey.simulator,
             environment: [
                 "HELIOGRAPH_APPS": folder.catalogFile, "SIMULATOR_CA_FILE": google.authorityFile,
                 "SIMULATOR_FCM_PORT": "\(google.port)", "SIMULATOR_APNS_PORT": "\(try FreePort.any())",
                 "SIMULATOR_APNS_SANDBOX_PORT": "\(try FreePort.any())",
-                "SIMULATOR_CONTROL_PORT": String(google.control.split(separator: ":").last ?? ""),
+                "SIMULATOR_CONTROL_PORT": "\(google.control.port)",
             ])
-        let logger = Logger(label: "test.simulator") { _ in SwiftLogNoOpLogHandler() }
-        let readiness = Readiness()
         let context = ServiceContext(
-            name: "provider-simulator", settings: settings, logger: logger, readiness: readiness)
-        let assembly = try await ProviderSimulatorApp.build(context)
-        let group = ServiceGroup(services: assembly.services, logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await group.run() }
+            name: "provider-simulator", settings: settings, logger: .silent, readiness: Readiness())
+        try await withServices(try await ProviderSimulatorApp.build(context).services) {
             try await eventually("the simulator is up", within: .seconds(30)) {
-                try readiness.report.conditions.allSatisfy { $0.state == .holds } && google.isListening()
+                guard context.readiness.report.conditions.allSatisfy({ $0.state == .holds }) else { return false }
+                return (try? await google.sends()) != nil
             }
             try await body(google)
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
         }
     }
 
-    private func isListening() throws -> Bool { FileManager.default.fileExists(atPath: authorityFile) }
-
     /// What the simulator shall do; its README lists the keys.
-    func script(_ outcomes: JSONValue) async throws {
-        let response = try await fetch.send(
-            FetchRequest(
-                method: "POST", url: "\(control)/outcomes", headers: [("content-type", "application/json")],
-                body: JSONText.bytes(of: outcomes)))
-        try #require(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
-    }
+    func script(_ outcomes: JSONValue) async throws { try await control.script(outcomes) }
 
     /// Ends every script and forgets every request.
     func forget() async throws {
-        for path in ["outcomes", "requests"] {
-            _ = try await fetch.send(FetchRequest(method: "DELETE", url: "\(control)/\(path)"))
-        }
+        for path in ["outcomes", "requests"] { try await control.delete(path) }
     }
 
     /// Every access token that was granted is of no use any more.
-    func revokeAccessTokens() async throws {
-        _ = try await fetch.send(FetchRequest(method: "DELETE", url: "\(control)/access-tokens"))
-    }
+    func revokeAccessTokens() async throws { try await control.delete("access-tokens") }
 
     /// What came for messages, oldest first.
-    func sends() async throws -> [JSONValue] { try await requests(of: "fcm") }
+    func sends() async throws -> [JSONValue] { try await control.requests(of: "fcm") }
 
     /// The calls of the token endpoint, oldest first.
-    func grants() async throws -> [JSONValue] { try await requests(of: "oauth") }
-
-    private func requests(of party: String) async throws -> [JSONValue] {
-        let response = try await fetch.send(FetchRequest(url: "\(control)/\(party)/requests"))
-        let answer = try JSONDecoder().decode(JSONValue.self, from: Data(response.body))
-        return try #require(answer["requests"]?.array)
-    }
+    func grants() async throws -> [JSONValue] { try await control.requests(of: "oauth") }
 }

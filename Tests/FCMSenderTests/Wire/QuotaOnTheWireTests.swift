@@ -1,7 +1,9 @@
+import CoreMetrics
 import Foundation
 import HTTP2
 import Logging
 import Messaging
+import MetricsTestKit
 import PushProtocol
 import PushSending
 import ServiceKit
@@ -51,6 +53,64 @@ import Testing
         }
     }
 
+    @Test func `two accounts of one project share its quota, and its metric has the project's name`() async throws {
+        let folder = try CatalogFolder(
+            apps: """
+                  one: { fcm: { service-account-file: one.json, messages-per-minute: 1200000 } }
+                  two: { fcm: { service-account-file: two.json, messages-per-minute: 900000 } }
+                  else: { fcm: { service-account-file: else.json } }
+
+                """)
+        for name in ["one", "two"] { try folder.writeAccount(name: name, to: "\(name).json") }
+        try folder.writeAccount(project: "other-project", name: "else", to: "else.json")
+        let metrics = TestMetrics()
+        try await SimulatedGoogle.run(folder) { google in
+            let sender = try await withMetricsFactory(metrics) { try await SenderUnderTest(google) }
+            #expect(sender.quotas.all.map { Set($0.apps.map(\.rawValue)) }.contains(["one", "two"]))
+            for share in sender.quotas.all { share.quota.share(among: 1) }
+            let labels = metrics.recorders.filter { $0.label == "heliograph_push_quota_rate" }.map(\.dimensions)
+            #expect(
+                Set(labels.flatMap { $0.filter { $0.0 == "project" }.map(\.1) }) == ["demo-project", "other-project"])
+            // The less of the two that are told, and a twentieth of it to begin with.
+            let rates = metrics.recorders.filter { $0.label == "heliograph_push_quota_rate" }.compactMap(\.lastValue)
+            #expect(rates.map { ($0 * 64 * 20).rounded() }.sorted() == [600_000, 900_000])
+
+            try await google.script(["provider": "fcm", "error_code": "QUOTA_EXCEEDED", "retry_after": 120, "count": 5])
+            let targets = (0..<5).map { Push.Target.sample(token: "r\($0)") }
+            #expect(try await sender.send(.sample(provider: .fcm, app: "one", targets: targets)).wait == .seconds(120))
+            let before = sender.time.uptime
+            let elsewhere = try await sender.send(.sample(provider: .fcm, app: "else"))
+            #expect(elsewhere.answers.map(\.disposition) == [.accepted])
+            #expect(sender.time.uptime - before < .seconds(10))
+            let neighbour = try await sender.send(.sample(provider: .fcm, app: "two"))
+            #expect(neighbour.answers.map(\.disposition) == [.accepted])
+            #expect(sender.time.uptime - before >= .seconds(110))
+            await sender.stop()
+        }
+    }
+
+    @Test func `an account that is put right joins the quota of its project`() async throws {
+        let folder = try CatalogFolder(
+            apps: """
+                  one: { fcm: { service-account-file: one.json } }
+                  two: { fcm: { service-account-file: two.json } }
+
+                """)
+        for name in ["one", "two"] { try folder.writeAccount(name: name, to: "\(name).json") }
+        try await SimulatedGoogle.run(folder) { google in
+            try google.folder.write(Array("{}".utf8), to: "two.json")
+            let sender = try await SenderUnderTest(google)
+            #expect(sender.quotas.all.map { $0.apps.map(\.rawValue) } == [["one"]])
+            #expect(try await sender.send(.sample(provider: .fcm, app: "two")).wait != nil)
+            try google.folder.writeAccount(name: "two", to: "two.json")
+            await sender.watch.look()
+            let result = try await sender.send(.sample(provider: .fcm, app: "two"))
+            #expect(result.answers.map(\.disposition) == [.accepted])
+            #expect(sender.quotas.all.map { $0.apps.map(\.rawValue) } == [["one", "two"]])
+            await sender.stop()
+        }
+    }
+
     /// When the sends came, counted from the first.
     private final class Arrivals: Sendable {
         private let moments = Mutex<[ContinuousClock.Instant]>([])
@@ -75,7 +135,7 @@ import Testing
             return [.respond(status: 200, body: Array(#"{"name":"projects/demo-project/messages/1"}"#.utf8))]
         }
         let folder = try CatalogFolder()
-        defer { folder.remove() }
+        defer { withExtendedLifetime(folder) {} }
         try await TestBus.run(apps: [AppID(rawValue: "demo")!]) { bus in
             // More than the three take in hand, so that each has something to send.
             for _ in 0..<1_200 {
@@ -89,7 +149,7 @@ import Testing
                     "FCM_URL": provider.url, "FCM_TOKEN_URL": "\(provider.url)/token",
                     "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
                 ])
-            let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let logger = Logger.silent
             let begin = ContinuousClock.now
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 var groups: [ServiceGroup] = []

@@ -4,7 +4,6 @@ import Logging
 import PushProtocol
 import PushSending
 import ServiceKit
-import ServiceLifecycle
 import Synchronization
 import TestSupport
 import Testing
@@ -24,7 +23,8 @@ struct SenderOnTheWireTests {
         _ provider: FakeProvider, _ body: @Sendable (TestBus, ServiceContext) async throws -> Void
     ) async throws {
         let folder = try CatalogFolder()
-        defer { folder.remove() }
+        // The sender goes on looking at its files.
+        defer { withExtendedLifetime(folder) {} }
         try await TestBus.run(apps: [AppID(rawValue: "demo")!]) { bus in
             let settings = try Settings.load(
                 keys: FCMSenderApp.keys,
@@ -34,16 +34,8 @@ struct SenderOnTheWireTests {
                     "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
                 ])
             let context = ServiceContext(
-                name: "fcm-sender", settings: settings,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readiness: Readiness())
-            let assembly = try await FCMSenderApp.build(context)
-            let group = ServiceGroup(services: assembly.services, logger: context.logger)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                try await body(bus, context)
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+                name: "fcm-sender", settings: settings, logger: .silent, readiness: Readiness())
+            try await withServices(try await FCMSenderApp.build(context).services) { try await body(bus, context) }
         }
     }
 
@@ -130,7 +122,6 @@ struct SenderOnTheWireTests {
         async throws
     {
         let folder = try CatalogFolder()
-        defer { folder.remove() }
         try folder.write(Array("{}".utf8))
         let settings = try Settings.load(
             keys: FCMSenderApp.keys,

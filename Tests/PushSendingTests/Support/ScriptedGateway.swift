@@ -6,10 +6,14 @@ import Synchronization
 final class ScriptedGateway: PushGateway {
     typealias Script = @Sendable (Push.Target, _ call: Int) async -> GatewayAnswer
 
+    let quota: QuotaGate?
     private let script: Mutex<Script>
     private let log = Mutex<[DeviceToken]>([])
 
-    init(_ script: @escaping Script = { _, _ in .settled(.accepted(id: nil)) }) { self.script = Mutex(script) }
+    init(quota: QuotaGate? = nil, _ script: @escaping Script = { _, _ in .settled(.accepted(id: nil)) }) {
+        self.quota = quota
+        self.script = Mutex(script)
+    }
 
     var sent: [DeviceToken] { log.withLock { $0 } }
 
