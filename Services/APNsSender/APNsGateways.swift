@@ -11,23 +11,21 @@ import ServiceKit
 /// there is one client for each of them and host, and one token source for each key, whoever shares them.
 struct APNsGateways {
     private(set) var byLane: [LaneKey: ProviderGateway<APNsWire>] = [:]
-    /// Those of the lanes with a signing key.
-    private(set) var clients: [HTTP2Client] = []
-    /// The connections of the lanes with a certificate.
-    private(set) var certified: [LaneKey: CertifiedConnection] = [:]
-    /// The lanes whose key or certificate is of no use, and why. One that is put right is taken up with the lane's next
-    /// probe.
+    /// The lanes whose key or certificate is of no use, and why.
     private(set) var unusable: [LaneKey: String] = [:]
 
     private let settings: APNsSettings
     private let eventLoopGroup: any EventLoopGroup
     private let clock: SenderClock
     private let logger: Logger
+    /// Those of the lanes with a signing key.
+    private(set) var clients: [HTTP2Client] = []
     private var sources: [ProviderToken: CredentialCache] = [:]
     private var files: [ProviderToken: CredentialFile<String>] = [:]
     private var transports: [KeyConnection: HTTP2Transport] = [:]
     private var lanesOfKey: [ProviderToken: [LaneKey]] = [:]
     private var certificates: [CertificateConnection: CertifiedConnection] = [:]
+    private var lanesOfCertificate: [CertificateConnection: [LaneKey]] = [:]
 
     private struct KeyConnection: Hashable {
         let key: ProviderToken
@@ -36,6 +34,8 @@ struct APNsGateways {
 
     private struct CertificateConnection: Hashable {
         let files: APNsCertificate
+        /// A certificate is one app's; whether this one is, it says itself.
+        let topic: String
         let environment: ProviderEnvironment
     }
 
@@ -54,7 +54,7 @@ struct APNsGateways {
             case .key(let key): try await add(app.id, apns, key)
             case .certificates(let certificates):
                 for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {
-                    try add(app.id, apns, files, environment)
+                    try await add(app.id, apns, files, environment)
                 }
             }
         }
@@ -79,20 +79,25 @@ struct APNsGateways {
 
     private mutating func add(
         _ app: AppID, _ apns: APNsAppConfiguration, _ files: APNsCertificate, _ environment: ProviderEnvironment
-    ) throws {
+    ) async throws {
         let lane = LaneKey(app: app, environment: environment)
-        let connection = try connection(files, environment)
-        let credential = CertificateCredential(connection: connection, topic: apns.topic)
-        certified[lane] = connection
-        unusable[lane] = credential.trouble
+        let key = CertificateConnection(files: files, topic: apns.topic, environment: environment)
+        let connection = try certificates[key] ?? connection(key)
+        certificates[key] = connection
+        lanesOfCertificate[key, default: []].append(lane)
+        _ = await connection.look()
+        unusable[lane] = connection.problem?.description
         byLane[lane] = ProviderGateway(
-            wire: APNsWire(
-                topic: apns.topic, authentication: .certificate(topics: connection.certificate?.topics)),
-            credentials: credential, transport: connection, clock: clock)
+            wire: APNsWire(topic: apns.topic) { .certificate(topics: connection.certificate?.topics) },
+            credentials: connection, transport: connection, clock: clock)
     }
 
-    /// The signing keys' files, each with its lanes, and how a changed one is put into force.
+    /// The files of keys and certificates, each with its lanes, and how a changed one is put into force.
     var watched: [CredentialWatch<ProviderGateway<APNsWire>>.Entry] {
+        watchedKeys + certificates.map { .init(file: $1, lanes: lanesOfCertificate[$0, default: []]) }
+    }
+
+    private var watchedKeys: [CredentialWatch<ProviderGateway<APNsWire>>.Entry] {
         files.compactMap { key, file in
             guard let source = sources[key] else { return nil }
             let transports = transports.filter { $0.key.key == key }.map(\.value)
@@ -120,21 +125,21 @@ struct APNsGateways {
         return transport
     }
 
-    private mutating func connection(
-        _ files: APNsCertificate, _ environment: ProviderEnvironment
-    ) throws -> CertifiedConnection {
-        let key = CertificateConnection(files: files, environment: environment)
-        if let known = certificates[key] { return known }
-        let endpoint = try endpoint(environment)
-        let made = CertifiedConnection(files) {
+    /// Ends the connections when what is in flight has been answered.
+    @Sendable func shutdown() async {
+        for client in clients { await client.shutdown() }
+        for connection in certificates.values { await connection.shutdown() }
+    }
+
+    private func connection(_ key: CertificateConnection) throws -> CertifiedConnection {
+        let endpoint = try endpoint(key.environment)
+        return CertifiedConnection(key.files, topic: key.topic) {
             [settings, eventLoopGroup, logger] certificate throws(HTTP2Error) -> HTTP2Client in
             var endpoint = endpoint
             endpoint.tls.clientCertificate = certificate
             return try HTTP2Client(
                 endpoint: endpoint, configuration: settings.client, eventLoopGroup: eventLoopGroup, logger: logger)
         }
-        certificates[key] = made
-        return made
     }
 
     private func endpoint(_ environment: ProviderEnvironment) throws -> HTTP2Endpoint {

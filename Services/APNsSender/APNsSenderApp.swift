@@ -34,12 +34,11 @@ struct APNsSenderApp {
         context.watch(stage, on: bus)
         let supervisor = LaneSupervisor(lanes: lanes, provider: .apns, pause: stage.pause, resume: stage.resume)
 
-        let keys = CredentialWatch(gateways.watched, lanes: lanes, provider: .apns, logger: context.logger)
-        // The old key still signs: work goes on.
-        context.readiness.register("credential-files") { keys.trouble.map { .degraded($0) } ?? .holds }
-        let certificates = CertificateWatch(lanes: gateways.certified, clock: .system, logger: context.logger)
+        let credentials = CredentialWatch(gateways.watched, lanes: lanes, provider: .apns, logger: context.logger)
+        // The old one still serves: work goes on.
+        context.readiness.register("credential-files") { credentials.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(gateways.clients), certificates, keys] + bus.services + [stage, supervisor])
+            [ProviderClients(shutdown: gateways.shutdown), credentials] + bus.services + [stage, supervisor])
     }
 }

@@ -1,5 +1,7 @@
+import CoreMetrics
 import Foundation
 import Logging
+import MetricsTestKit
 import PushProtocol
 import PushSending
 import Synchronization
@@ -152,6 +154,7 @@ import Testing
 
     private final class ScriptedFile: WatchedCredential {
         let path = "/key"
+        var expiresAt: Date? { Timestamp.sample.date + 3 * 86_400 }
         let looks: Mutex<[CredentialLook]>
         init(_ looks: CredentialLook...) { self.looks = Mutex(looks) }
         var problem: CredentialError? { nil }
@@ -206,7 +209,7 @@ import Testing
     }
 
     @Test func `it looks every few seconds`() async throws {
-        let file = ScriptedFile(.taken)
+        let file = ScriptedFile(.unchanged, .taken)
         let (watch, _) = watch(file)
         let running = Task { try await watch.run() }
         try await eventually("it sleeps") { time.sleepers == 1 }
@@ -215,5 +218,19 @@ import Testing
         try await eventually("it looked") { file.looks.withLock { $0.isEmpty } }
         running.cancel()
         _ = await running.result
+    }
+
+    @Test func `it records how long a certificate lasts, whether or not it changes`() async throws {
+        let metrics = TestMetrics()
+        let (watch, _) = watch(ScriptedFile())
+        try await withMetricsFactory(metrics) {
+            for days in [3.0, 1.0] {
+                await watch.look()
+                let labels = [("provider", "apns"), ("app", "demo"), ("environment", "production")]
+                let gauge = try metrics.expectGauge("heliograph_certificate_expiry_days", labels)
+                #expect(gauge.lastValue == days)
+                time.advance(by: .seconds(2 * 86_400))
+            }
+        }
     }
 }

@@ -1,95 +1,89 @@
 import FoundationEssentials
 import HTTP2
-import Logging
 import PushSending
 import ServiceKit
 import Synchronization
 
-/// The connections that one push certificate opens to one of APNs' hosts: their transport, and at once what proves who
-/// sends.
+/// The connections that one app's push certificate opens to one of APNs' hosts: their transport, and at once what proves
+/// who sends.
 ///
-/// TLS reads a certificate once, so one that changes needs new connections: ``reload()`` makes them when the files have
-/// changed and are of use, and keeps the old ones when they are not.
-final class CertifiedConnection: ProviderTransport {
+/// TLS reads a certificate once, so one that changes needs new connections: ``look()`` makes them when the files have
+/// changed and are of use to the app, and keeps the old ones when they are not.
+final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCredential {
     typealias Connect = @Sendable (HTTP2Endpoint.ClientCertificate) throws(HTTP2Error) -> HTTP2Client
 
-    enum Change: Hashable, Sendable {
-        case none
-        /// New connections carry the certificate that the files hold now.
-        case taken
-        /// The files are of no use, and why; what was there before stays.
-        case refused(String)
+    private struct Opened: Sendable {
+        let certificate: PushCertificate
+        let client: HTTP2Client
+        let transport: HTTP2Transport
     }
 
     private struct State {
-        var current: (client: HTTP2Client, transport: HTTP2Transport, certificate: PushCertificate)?
-        /// What the files held when they were last looked at.
-        var contents: [[UInt8]?] = []
-        var problem: String?
+        var current: Opened?
         /// What ``generation`` was when `current` began.
         var base = 0
     }
 
-    private let files: APNsCertificate
-    private let connect: Connect
+    private let file: CredentialFile<Opened>
     private let state = Mutex(State())
 
-    /// Reads the files; whether they were of use, ``problem`` tells.
-    init(_ files: APNsCertificate, connect: @escaping Connect) {
-        self.files = files
-        self.connect = connect
-        _ = reload()
-    }
-
-    /// Why there is no connection at all; `nil` while there is a certificate to connect with.
-    var problem: String? { state.withLock { $0.current == nil ? $0.problem : nil } }
-    var certificate: PushCertificate? { state.withLock { $0.current?.certificate } }
-
-    /// Looks at the files again.
-    func reload() -> Change {
-        let contents = [files.certificateFile, files.keyFile].map { path in
-            FileManager.default.contents(atPath: path).map { Array($0) }
-        }
-        return state.withLock { state in
-            guard contents != state.contents else { return .none }
-            state.contents = contents
-            do throws(CredentialError) {
-                let next = try open(contents[0])
-                if let old = state.current {
-                    state.base += old.transport.generation + 1
-                    // What is in flight is answered on the old connections.
-                    Task { await old.client.shutdown() }
-                }
-                state.current = next
-                state.problem = nil
-                return .taken
+    /// There is no connection before the first ``look()``. `topic` is the app's bundle id.
+    init(_ files: APNsCertificate, topic: String, connect: @escaping Connect) {
+        let others = files.keyFile == files.certificateFile ? [] : [files.keyFile]
+        file = CredentialFile(path: files.certificateFile, others: others) { pem throws(CredentialError) in
+            let certificate = try PushCertificate(pem: pem, file: files.certificateFile)
+            if let topics = certificate.topics, !topics.contains(topic) {
+                let named = topics.sorted().joined(separator: ", ")
+                throw .refused(reason: "\(files.certificateFile): is for \(named), not for \(topic)")
+            }
+            do throws(HTTP2Error) {
+                let client = try connect(
+                    HTTP2Endpoint.ClientCertificate(certificateFile: files.certificateFile, keyFile: files.keyFile))
+                return Opened(certificate: certificate, client: client, transport: HTTP2Transport(client: client))
             } catch {
-                state.problem = error.description
-                return .refused(error.description)
+                throw .refused(reason: "\(files.keyFile): is not the private key of \(files.certificateFile) (PEM)")
             }
         }
     }
 
-    private func open(
-        _ pem: [UInt8]?
-    ) throws(CredentialError) -> (client: HTTP2Client, transport: HTTP2Transport, certificate: PushCertificate) {
-        guard let pem else {
-            throw .refused(reason: "\(files.certificateFile): cannot be read; check the file and its permissions")
-        }
-        let certificate = try PushCertificate(pem: pem, file: files.certificateFile)
-        do throws(HTTP2Error) {
-            let client = try connect(
-                HTTP2Endpoint.ClientCertificate(certificateFile: files.certificateFile, keyFile: files.keyFile))
-            return (client, HTTP2Transport(client: client), certificate)
-        } catch {
-            throw .refused(reason: "\(files.keyFile): is not the private key of \(files.certificateFile) (PEM)")
-        }
-    }
+    /// The one in force; `nil` when there never was one of use.
+    var certificate: PushCertificate? { state.withLock { $0.current?.certificate } }
 
     /// Ends the connections when what is in flight has been answered.
     func shutdown() async {
         let client = state.withLock { $0.current?.client }
         await client?.shutdown()
+    }
+
+    // MARK: - CredentialSource
+
+    func current() async throws(CredentialError) -> Credential {
+        guard certificate != nil else { throw problem ?? .refused(reason: "\(path): has not been read yet") }
+        return Credential(authorization: nil, generation: 0, mintedAt: .zero)
+    }
+
+    /// A certificate has no second one to offer: what was refused is refused again.
+    func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
+
+    // MARK: - WatchedCredential
+
+    var path: String { file.path }
+    var problem: CredentialError? { file.problem }
+    var expiresAt: Date? { certificate?.expiresAt }
+
+    func look() async -> CredentialLook {
+        let look = await file.look()
+        if look == .taken, let opened = try? file.value() {
+            state.withLock { state in
+                if let old = state.current {
+                    state.base += old.transport.generation + 1
+                    // What is in flight is answered on the old connections.
+                    Task { await old.client.shutdown() }
+                }
+                state.current = opened
+            }
+        }
+        return look
     }
 
     // MARK: - ProviderTransport
@@ -108,28 +102,5 @@ final class CertifiedConnection: ProviderTransport {
     func reconnect(from generation: Int) {
         let (transport, base) = state.withLock { ($0.current?.transport, $0.base) }
         transport?.reconnect(from: generation - base)
-    }
-}
-
-/// The proof of one app's lane: a certificate that is there, and that is for the app.
-struct CertificateCredential: CredentialSource {
-    let connection: CertifiedConnection
-    /// The app's bundle id.
-    let topic: String
-
-    func current() async throws(CredentialError) -> Credential {
-        if connection.problem != nil { _ = connection.reload() }
-        if let trouble { throw .refused(reason: trouble) }
-        return Credential(authorization: nil, generation: 0, mintedAt: .zero)
-    }
-
-    /// A certificate has no second one to offer: what was refused is refused again.
-    func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
-
-    /// Why the lane cannot send; `nil` while it can.
-    var trouble: String? {
-        if let problem = connection.problem { return problem }
-        guard let topics = connection.certificate?.topics, !topics.contains(topic) else { return nil }
-        return "the push certificate is for \(topics.sorted().joined(separator: ", ")), not for \(topic)"
     }
 }

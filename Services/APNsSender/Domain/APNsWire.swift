@@ -6,7 +6,8 @@ import PushSending
 struct APNsWire: PushWire {
     /// The app's bundle id.
     let topic: String
-    var authentication = APNsAuthentication.token
+    /// Asked for each push: a certificate that changes may be for other topics.
+    var authentication: @Sendable () -> APNsAuthentication = { .token }
 
     /// The headers, and the body for each badge that occurs among the targets: rendered once, shared by all of them.
     struct Rendering: Sendable {
@@ -20,7 +21,7 @@ struct APNsWire: PushWire {
         var rendering = renderForDevices(push)
         if push.targets.contains(where: { $0.address == .channel }) {
             rendering.broadcast = Result { () throws(LocalRejection) in
-                if let objection = authentication.objection(to: .liveActivity, topic: topic) {
+                if let objection = authentication().objection(to: .liveActivity, topic: topic) {
                     throw LocalRejection(objection)
                 }
                 return try APNsBroadcast(push, bundle: topic)
@@ -32,7 +33,7 @@ struct APNsWire: PushWire {
     private func renderForDevices(_ push: Push) -> Rendering {
         let headers = Result { () throws(LocalRejection) in
             let headers = try APNsHeaders(for: push.content, bundle: topic, expiresAt: push.expiresAt)
-            if let objection = authentication.objection(to: headers.pushType, topic: headers.topic) {
+            if let objection = authentication().objection(to: headers.pushType, topic: headers.topic) {
                 throw LocalRejection(objection)
             }
             return headers

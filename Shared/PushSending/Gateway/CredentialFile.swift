@@ -1,3 +1,4 @@
+package import FoundationEssentials
 import Synchronization
 
 /// A file that holds a credential, and the last of its contents that was of use.
@@ -11,19 +12,22 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
     private struct State {
         var value: Value?
         var problem: CredentialError?
-        /// What was there when it was last looked at; `nil` for nothing, absent before the first look.
-        var seen: FileIdentity??
+        /// What was there when it was last looked at, file by file; absent before the first look.
+        var seen: [FileIdentity?]?
         /// The contents that `value` came from.
-        var contents: [UInt8]?
+        var contents: [[UInt8]]?
     }
 
     package let path: String
+    private let paths: [String]
     private let files: FileAccess
     private let take: Take
     private let state = Mutex(State())
 
-    package init(path: String, files: FileAccess = .system, take: @escaping Take) {
+    /// `others` belong to the credential as well: a change of any is a change of it. `take` is given what `path` holds.
+    package init(path: String, others: [String] = [], files: FileAccess = .system, take: @escaping Take) {
         self.path = path
+        paths = [path] + others
         self.files = files
         self.take = take
     }
@@ -43,32 +47,38 @@ package final class CredentialFile<Value: Sendable>: WatchedCredential {
     /// Reads the file if it is another than before. Called by one task at a time.
     package func look() async -> CredentialLook {
         // Before the contents: what changes while they are read is looked at again.
-        let identity = files.identity(path)
+        let identities = paths.map(files.identity)
         let (seen, old) = state.withLock { ($0.seen, $0.contents) }
-        if let seen, seen == identity { return .unchanged }
+        if let seen, seen == identities { return .unchanged }
         do throws(CredentialError) {
-            guard identity != nil, let contents = files.contents(path) else {
-                throw .refused(reason: "\(path): cannot be read; check that it is there, and its permissions")
-            }
+            var contents: [[UInt8]] = []
+            for path in paths { contents.append(try read(path)) }
             if contents == old {
                 let wasRefused = state.withLock { state in
-                    defer { (state.seen, state.problem) = (identity, nil) }
+                    defer { (state.seen, state.problem) = (identities, nil) }
                     return state.problem != nil
                 }
                 return wasRefused ? .restored : .unchanged
             }
-            let value = try await take(contents)
+            let value = try await take(contents[0])
             state.withLock { state in
-                state = State(value: value, problem: nil, seen: identity, contents: contents)
+                state = State(value: value, problem: nil, seen: identities, contents: contents)
             }
             return .taken
         } catch {
             let stays = state.withLock { state in
-                (state.seen, state.problem) = (identity, error)
+                (state.seen, state.problem) = (identities, error)
                 return state.value != nil
             }
             return .refused(error, oldStays: stays)
         }
+    }
+
+    private func read(_ path: String) throws(CredentialError) -> [UInt8] {
+        guard let contents = files.contents(path) else {
+            throw .refused(reason: "\(path): cannot be read; check that it is there, and its permissions")
+        }
+        return contents
     }
 }
 
@@ -87,5 +97,11 @@ package enum CredentialLook: Hashable, Sendable {
 package protocol WatchedCredential: Sendable {
     var path: String { get }
     var problem: CredentialError? { get }
+    /// When what is in force ends by itself; `nil` for what does not say.
+    var expiresAt: Date? { get }
     func look() async -> CredentialLook
+}
+
+extension WatchedCredential {
+    package var expiresAt: Date? { nil }
 }

@@ -19,10 +19,13 @@ package struct CredentialWatch<Gateway: PushGateway>: Service {
     package struct Entry: Sendable {
         package var file: any WatchedCredential
         package var lanes: [LaneKey]
-        /// Puts the new credential into force: forgets what was minted with the old one, and replaces the connections.
+        /// Puts the new credential into force where `file` does not do so itself: forgets what was minted with the old
+        /// one, and replaces the connections.
         package var renew: @Sendable () -> Void
 
-        package init(file: any WatchedCredential, lanes: [LaneKey], renew: @escaping @Sendable () -> Void) {
+        package init(
+            file: any WatchedCredential, lanes: [LaneKey], renew: @escaping @Sendable () -> Void = {}
+        ) {
             self.file = file
             self.lanes = lanes
             self.renew = renew
@@ -54,13 +57,14 @@ package struct CredentialWatch<Gateway: PushGateway>: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             // Cancelled only when the process stops.
-            while (try? await clock.sleep(Self.pace)) != nil { await look() }
+            repeat { await look() } while (try? await clock.sleep(Self.pace)) != nil
         }
     }
 
     /// One look at every file.
     package func look() async {
         for entry in entries {
+            defer { record(entry) }
             let file: Logger.Metadata = ["file": "\(entry.file.path)"]
             switch await entry.file.look() {
             case .unchanged: break
@@ -79,6 +83,13 @@ package struct CredentialWatch<Gateway: PushGateway>: Service {
                         : "the credential file is of no use, and there is no older credential",
                     metadata: file.merging(["reason": "\(error)"]) { $1 })
             }
+        }
+    }
+
+    private func record(_ entry: Entry) {
+        guard let expiresAt = entry.file.expiresAt else { return }
+        for lane in entry.lanes {
+            CertificateExpiry(provider: provider, lane: lane).record(expiresAt, now: clock.now())
         }
     }
 

@@ -30,6 +30,8 @@ struct Catalogs {
             """)
     }
 
+    var file: String { "\(folder.path)/apps.yaml" }
+
     func load(_ apps: String...) throws -> AppCatalog {
         let text = "apps:\n" + apps.filter { !$0.isEmpty }.map { "  \($0)\n" }.joined()
         return try AppCatalog.load(path: try folder.write("apps.yaml", text))

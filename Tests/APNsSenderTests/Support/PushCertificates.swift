@@ -35,9 +35,16 @@ struct PushCertificates {
 
     /// Puts one certificate with its key in another's place.
     func replace(_ name: String, with other: String) throws {
-        for kind in ["pem", "key"] {
-            try folder.write("\(name).\(kind)", String(contentsOfFile: path("\(other).\(kind)"), encoding: .utf8))
-        }
+        let (certificate, key) = try texts(other)
+        try folder.write("\(name).pem", certificate)
+        try folder.write("\(name).key", key)
+    }
+
+    func texts(_ name: String) throws -> (certificate: String, key: String) {
+        (
+            try String(contentsOfFile: path("\(name).pem"), encoding: .utf8),
+            try String(contentsOfFile: path("\(name).key"), encoding: .utf8)
+        )
     }
 
     private func openssl(_ arguments: String...) throws { try Command("openssl", arguments).runBlocking() }

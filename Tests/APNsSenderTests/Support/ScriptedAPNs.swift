@@ -42,7 +42,7 @@ final class ScriptedAPNs: Sendable {
             tls: HTTP2ServerTLS(
                 certificateFile: certificates.serverCertificateFile, keyFile: certificates.serverKeyFile,
                 clientCertificates: clientCertificates),
-            settings: settings, logger: Logger(label: "test.apns") { _ in SwiftLogNoOpLogHandler() },
+            settings: settings, logger: .silent,
             events: { event in log.events.withLock { $0.append(event) } }
         ) { request in
             let before = log.requests.withLock { requests in
@@ -55,37 +55,11 @@ final class ScriptedAPNs: Sendable {
     }
 
     /// A sender in front of it for the apps of `catalog`.
-    func sender(_ catalog: AppCatalog, connections: Int = 4) async throws -> SenderUnderTest {
+    func sender(
+        _ catalog: AppCatalog, connections: Int = 4, logger: Logger = .silent
+    ) async throws -> SenderUnderTest {
         try await SenderUnderTest(
-            catalog, url: url, authorityFile: try TestCertificates.shared().authorityFile, connections: connections)
-    }
-}
-
-/// Holds up whoever waits until it is opened.
-final class Gate: Sendable {
-    private struct State {
-        var isOpen = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
+            catalog, url: url, authorityFile: try TestCertificates.shared().authorityFile, connections: connections,
+            logger: logger)
     }
 }

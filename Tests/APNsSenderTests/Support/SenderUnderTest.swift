@@ -12,6 +12,8 @@ import TestSupport
 /// moves when a test says so.
 struct SenderUnderTest: Sendable {
     let time: VirtualTime
+    /// Looks at the files of keys and certificates when a test says so.
+    let watch: CredentialWatch<ProviderGateway<APNsWire>>
     let gateways: APNsGateways
     private let lanes: PushLanes<ProviderGateway<APNsWire>>
     private let handler: PushStageHandler<ProviderGateway<APNsWire>>
@@ -19,10 +21,9 @@ struct SenderUnderTest: Sendable {
     /// In front of `url`, for both environments.
     init(
         _ catalog: AppCatalog, url: String, sandbox: String? = nil, authorityFile: String, connections: Int = 4,
-        time: VirtualTime = .init()
+        time: VirtualTime = .init(), logger: Logger = .silent
     ) async throws {
         self.time = time
-        let logger = Logger(label: "test.sender") { _ in SwiftLogNoOpLogHandler() }
         let settings = try Settings.load(
             keys: APNsSettings.keys,
             environment: [
@@ -34,6 +35,8 @@ struct SenderUnderTest: Sendable {
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, logger: logger)
         lanes = PushLanes(gateways.byLane, provider: .apns, clock: time.clock, logger: logger)
         for (lane, reason) in gateways.unusable { lanes.shut(lane, misconfigured: reason) }
+        watch = CredentialWatch(
+            gateways.watched, lanes: lanes, provider: .apns, clock: time.clock, logger: logger)
         handler = PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
     }
 
@@ -75,10 +78,7 @@ struct SenderUnderTest: Sendable {
         AppID(rawValue: app).flatMap { lanes.trouble(of: LaneKey(app: $0, environment: environment)) }
     }
 
-    func stop() async {
-        for client in gateways.clients { await client.shutdown() }
-        for connection in gateways.certified.values { await connection.shutdown() }
-    }
+    func stop() async { await gateways.shutdown() }
 
     private struct NoVerdict: Error {}
 }

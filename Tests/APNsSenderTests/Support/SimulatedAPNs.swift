@@ -1,13 +1,8 @@
-import Foundation
-import HTTPSFetch
 import JWTKit
 import Logging
 import PushProtocol
-import PushSending
 import ServiceKit
-import ServiceLifecycle
 import TestSupport
-import Testing
 @testable import ProviderSimulator
 
 /// The provider simulator in this process, spoken to over its ports only: APNs over TLS and HTTP/2, its control API over
@@ -17,8 +12,7 @@ struct SimulatedAPNs: Sendable {
     let folder: TemporaryFolder
     private let port: Int
     private let sandboxPort: Int
-    private let control: String
-    private let fetch = HTTPSFetch()
+    private let control: SimulatorControl
 
     var url: String { "https://localhost:\(port)" }
     var sandboxURL: String { "https://localhost:\(sandboxPort)" }
@@ -33,24 +27,20 @@ struct SimulatedAPNs: Sendable {
         try folder.write("apps.yaml", "apps: { demo: { apns: \(key) } }")
         let apns = SimulatedAPNs(
             folder: folder, port: try FreePort.any(), sandboxPort: try FreePort.any(),
-            control: "http://127.0.0.1:\(try FreePort.any())")
+            control: try SimulatorControl())
         let settings = try Settings.load(
             keys: .apps + ConfigurationKey.simulator,
             environment: [
                 "HELIOGRAPH_APPS": apns.catalogFile, "SIMULATOR_CA_FILE": apns.authorityFile,
                 "SIMULATOR_FCM_PORT": "\(try FreePort.any())", "SIMULATOR_APNS_PORT": "\(apns.port)",
                 "SIMULATOR_APNS_SANDBOX_PORT": "\(apns.sandboxPort)",
-                "SIMULATOR_CONTROL_PORT": String(apns.control.split(separator: ":").last ?? ""),
+                "SIMULATOR_CONTROL_PORT": "\(apns.control.port)",
             ])
-        let logger = Logger(label: "test.simulator") { _ in SwiftLogNoOpLogHandler() }
-        let readiness = Readiness()
         let context = ServiceContext(
-            name: "provider-simulator", settings: settings, logger: logger, readiness: readiness)
-        let group = ServiceGroup(services: try await ProviderSimulatorApp.build(context).services, logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await group.run() }
+            name: "provider-simulator", settings: settings, logger: .silent, readiness: Readiness())
+        try await withServices(try await ProviderSimulatorApp.build(context).services) {
             try await eventually("the simulator is up", within: .seconds(30)) {
-                guard readiness.report.conditions.allSatisfy({ $0.state == .holds }) else { return false }
+                guard context.readiness.report.conditions.allSatisfy({ $0.state == .holds }) else { return false }
                 return (try? await apns.requests()) != nil
             }
             let sender = try await SenderUnderTest(
@@ -58,8 +48,6 @@ struct SimulatedAPNs: Sendable {
                 authorityFile: apns.authorityFile)
             try await body(apns, sender)
             await sender.stop()
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
         }
     }
 
@@ -71,17 +59,9 @@ struct SimulatedAPNs: Sendable {
             outcome["token"] = token.map(JSONValue.string)
             return JSONValue.object(outcome)
         }
-        let response = try await fetch.send(
-            FetchRequest(
-                method: "POST", url: "\(control)/outcomes", headers: [("content-type", "application/json")],
-                body: JSONText.bytes(of: .array(list))))
-        try #require(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
+        try await control.script(.array(list))
     }
 
     /// What came, oldest first.
-    func requests() async throws -> [JSONValue] {
-        let response = try await fetch.send(FetchRequest(url: "\(control)/apns/requests"))
-        return try #require(
-            try WireCoding.decode(JSONValue.self, from: response.body, maximumSize: 1 << 20)["requests"]?.array)
-    }
+    func requests() async throws -> [JSONValue] { try await control.requests(of: "apns") }
 }

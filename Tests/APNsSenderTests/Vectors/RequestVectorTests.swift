@@ -51,7 +51,7 @@ import Testing
 
     @Test func `A15: a certificate sends no location push, and only to topics it was issued for`() throws {
         func send(_ content: Content, _ topics: Set<String>?) throws -> ProviderRequest {
-            let wire = APNsWire(topic: "com.example.app", authentication: .certificate(topics: topics))
+            let wire = APNsWire(topic: "com.example.app", authentication: { .certificate(topics: topics) })
             let push = Push.sample(content)
             return try wire.request(to: push.targets[0], from: wire.render(push, now: .sample))
         }

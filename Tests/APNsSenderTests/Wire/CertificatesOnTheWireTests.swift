@@ -59,7 +59,7 @@ import Testing
         let apns = try await ScriptedAPNs.start(
             clientCertificates: .required(caFile: try TestCertificates.shared().authorityFile)
         ) { _, _ in
-            await gate.wait()
+            await gate.pass()
             return [.respond(status: 200)]
         }
         let sender = try await apns.sender(try catalog("mine"))
@@ -91,9 +91,8 @@ import Testing
         try certificates.issue("theirs", topics: ["com.example.other"])
         let apns = try await server()
         let sender = try await apns.sender(try catalog("theirs"))
-        #expect(
-            sender.trouble()
-                == .misconfigured(reason: "the push certificate is for com.example.other, not for com.example.app"))
+        let reason = "\(certificates.path("theirs.pem")): is for com.example.other, not for com.example.app"
+        #expect(sender.trouble() == .misconfigured(reason: reason))
         let result = try await sender.send(.sample())
         #expect(result.outcomes.isEmpty && result.held != nil)
         await sender.stop()
@@ -113,68 +112,81 @@ import Testing
         #expect(reason.contains("mine.pem") && !reason.contains("c2VjcmV0"))
         #expect(try await sender.send(.sample()).held != nil)
         try certificates.replace("mine", with: "good")
-        sender.time.advance(by: .seconds(30))
+        await sender.watch.look()
         #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
         #expect(sender.trouble() == nil)
         await sender.stop()
         await apns.server.shutdown()
     }
 
-    @Test func `a changed certificate is taken up on new connections, and one of no use is not`() async throws {
-        try certificates.issue("mine", days: 2)
-        try certificates.issue("next", days: 90)
+    @Test func `a changed certificate is taken up on new connections, and one of no use is refused by name`()
+        async throws
+    {
+        try certificates.issue("mine", topics: ["com.example.app"])
+        try certificates.issue("theirs", topics: ["com.example.other"])
+        try certificates.issue("next", topics: ["com.example.app"], days: 90)
         let apns = try await server()
-        let sender = try await apns.sender(try catalog("mine"))
-        let connection = try #require(sender.gateways.certified.values.first)
+        let log = CapturingLogger()
+        let sender = try await apns.sender(try catalog("mine"), logger: log.logger)
         _ = try await sender.send(.sample())
-        let first = try #require(connection.certificate?.expiresAt)
-        #expect(connection.reload() == .none)
+        await sender.watch.look()
+        #expect(log.notable.isEmpty)
 
         try certificates.folder.write("mine.pem", "nonsense")
-        guard case .refused(let reason) = connection.reload() else {
-            Issue.record("nonsense was taken up")
-            return
-        }
-        #expect(reason.contains("mine.pem"))
-        #expect(connection.certificate?.expiresAt == first)
+        await sender.watch.look()
+        try certificates.replace("mine", with: "theirs")
+        await sender.watch.look()
+        #expect(log.notable.map(\.level) == [.error, .error])
+        let reasons = log.notable.map { "\($0.metadata["reason"] ?? "")" }
+        #expect(reasons.allSatisfy { $0.contains("mine.pem: ") })
+        #expect(reasons.last?.contains("is for com.example.other, not for com.example.app") == true)
+        #expect(sender.watch.trouble?.contains("mine.pem") == true)
         #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
         #expect(apns.opened == 1)
 
         try certificates.replace("mine", with: "next")
-        #expect(connection.reload() == .taken)
-        #expect(try #require(connection.certificate?.expiresAt) > first)
+        await sender.watch.look()
+        #expect(log.notable.last?.level == .notice && sender.watch.trouble == nil)
+        #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
+        #expect(apns.opened == 2)
+        try await eventually("the old connection ends", within: .seconds(30)) { apns.closed.count == 1 }
+        await sender.stop()
+        try await eventually("all connections end", within: .seconds(30)) { apns.closed.count == 2 }
+        await apns.server.shutdown()
+    }
+
+    @Test func `a key that is not the new certificate's is refused, and taken up when it follows`() async throws {
+        try certificates.issue("mine")
+        try certificates.issue("next", days: 90)
+        let apns = try await server()
+        let sender = try await apns.sender(try catalog("mine"))
+        // As whoever replaces them does it: one file, then the other.
+        let (certificate, key) = try certificates.texts("next")
+        try certificates.folder.write("mine.pem", certificate)
+        await sender.watch.look()
+        #expect(sender.watch.trouble?.contains("is not the private key of") == true)
+        #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
+        try certificates.folder.write("mine.key", key)
+        await sender.watch.look()
+        #expect(sender.watch.trouble == nil)
         #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
         #expect(apns.opened == 2)
         await sender.stop()
         await apns.server.shutdown()
     }
 
-    @Test func `the watch takes a changed certificate up by itself, and ends its connections with the process`()
-        async throws
-    {
-        try certificates.issue("mine")
-        try certificates.issue("next", days: 90)
+    @Test func `the topics are those of the certificate that is in force`() async throws {
+        try certificates.issue("mine", topics: ["com.example.app"])
+        try certificates.issue("next", topics: ["com.example.app", "com.example.app.voip"])
         let apns = try await server()
         let sender = try await apns.sender(try catalog("mine"))
-        _ = try await sender.send(.sample())
-        let connection = try #require(sender.gateways.certified.values.first)
-        let first = try #require(connection.certificate?.expiresAt)
+        let call = Push.sample(RequestVector.override("voip", ["q": 1]))
+        let refused = LocalRejection("topic-not-in-certificate").answer
+        #expect(try await sender.send(call).answers == [refused])
         try certificates.replace("mine", with: "next")
-        let log = CapturingLogger()
-        let clock = SenderClock(
-            now: { .now }, uptime: { .zero }, sleep: { _ in try await Task.sleep(for: .milliseconds(1)) })
-        let watch = CertificateWatch(lanes: sender.gateways.certified, clock: clock, logger: log.logger)
-        let group = ServiceGroup(services: [watch], logger: log.logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await group.run() }
-            try await eventually("the change is taken up", within: .seconds(30)) {
-                connection.certificate.map { $0.expiresAt > first } ?? false
-            }
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
-        }
-        #expect(log.lines.contains { $0.metadata["app"] == "demo" && $0.level == .notice })
-        try await eventually("the connections end", within: .seconds(30)) { apns.closed.count == apns.opened }
+        await sender.watch.look()
+        #expect(try await sender.send(.sample(call.content)).answers.map(\.disposition) == [.accepted])
+        await sender.stop()
         await apns.server.shutdown()
     }
 
@@ -186,4 +198,9 @@ import Testing
         let bare = Array(try Data(contentsOf: URL(filePath: certificates.path("bare.pem"))))
         #expect(try PushCertificate(pem: bare, file: "x").topics == nil)
     }
+}
+
+extension CapturingLogger {
+    /// What an operator is meant to see.
+    fileprivate var notable: [Line] { lines.filter { $0.level >= .notice } }
 }

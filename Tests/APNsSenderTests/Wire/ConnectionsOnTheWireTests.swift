@@ -34,14 +34,14 @@ import Testing
 
     @Test func `B23: above a GOAWAY's last stream everything goes again elsewhere, and costs no attempt`() async throws
     {
-        let apns = try await ScriptedAPNs.start { request, before in
+        let apns = try await ScriptedAPNs.start { request, _ in
             guard request.connection == 1 else { return [.respond(status: 200)] }
-            switch before {
-            case 0..<4: return [.wait(.milliseconds(100)), .respond(status: 200)]
+            switch request.stream {
+            case ...5: return [.wait(.milliseconds(100)), .respond(status: 200)]
             // With the fifth all are open: 1 and the next two are admitted, the others never answered.
-            case 4:
+            case 9:
                 return [.goAway(HTTP2ServerGoAway(lastStream: .exactly(5), debugText: "")), .wait(.seconds(600))]
-            default: return []
+            default: return [.wait(.seconds(600))]
             }
         }
         let sender = try await apns.sender(try catalogs.key())
@@ -80,7 +80,7 @@ import Testing
         let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 10)) {
             _, before in
             // The first proves the token; the next ten stay in flight.
-            if (1...10).contains(before) { await gate.wait() }
+            if (1...10).contains(before) { await gate.pass() }
             return [.respond(status: 200)]
         }
         let sender = try await apns.sender(try catalogs.key(), connections: 1)
@@ -106,7 +106,7 @@ import Testing
     @Test func `B28: with a provider token one request goes first, whatever the server allows`() async throws {
         let gate = Gate()
         let apns = try await ScriptedAPNs.start { _, before in
-            if before == 0 { await gate.wait() }
+            if before == 0 { await gate.pass() }
             return [.respond(status: 200)]
         }
         let sender = try await apns.sender(try catalogs.key())

@@ -1,10 +1,8 @@
-import Foundation
 import HTTP2
 import JWTKit
 import Logging
 import PushProtocol
 import ServiceKit
-import ServiceLifecycle
 import TestSupport
 import Testing
 @testable import APNsSender
@@ -20,36 +18,21 @@ struct SenderOnTheWireTests {
         _ provider: FakeProvider, sandbox: FakeProvider? = nil, url: String? = nil,
         _ body: @Sendable (TestBus, ServiceContext) async throws -> Void
     ) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try Data(ES256PrivateKey().pemRepresentation.utf8).write(to: folder.appending(path: "key.p8"))
-        let catalog = """
-            apps:
-              demo:
-                apns: { topic: com.example.app, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 }
-              bare: {}
-            """
-        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let catalogs = try Catalogs()
+        // The sender goes on looking at its files.
+        defer { withExtendedLifetime(catalogs) {} }
+        _ = try catalogs.key("bare: {}")
         try await TestBus.run(apps: [app, AppID(rawValue: "bare")!]) { bus in
             let settings = try Settings.load(
                 keys: APNsSenderApp.keys,
                 environment: [
-                    "AMQP_URL": bus.url, "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
-                    "APNS_URL": url ?? provider.url, "APNS_SANDBOX_URL": sandbox?.url ?? provider.url,
+                    "AMQP_URL": bus.url, "HELIOGRAPH_APPS": catalogs.file, "APNS_URL": url ?? provider.url,
+                    "APNS_SANDBOX_URL": sandbox?.url ?? provider.url,
                     "PROVIDER_CA_FILE": try TestCertificates.shared().authorityFile,
                 ])
             let context = ServiceContext(
-                name: "apns-sender", settings: settings,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readiness: Readiness())
-            let assembly = try await APNsSenderApp.build(context)
-            let group = ServiceGroup(services: assembly.services, logger: context.logger)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                try await body(bus, context)
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+                name: "apns-sender", settings: settings, logger: .silent, readiness: Readiness())
+            try await withServices(try await APNsSenderApp.build(context).services) { try await body(bus, context) }
         }
     }
 
@@ -178,17 +161,13 @@ struct SenderOnTheWireTests {
     }
 
     private func build(_ catalog: String, logger: Logger) async throws -> ServiceContext {
-        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try Data("no key".utf8).write(to: folder.appending(path: "bad.p8"))
-        try Data(ES256PrivateKey().pemRepresentation.utf8).write(to: folder.appending(path: "good.p8"))
-        try Data(catalog.utf8).write(to: folder.appending(path: "apps.yaml"))
+        let folder = try TemporaryFolder()
+        try folder.write("bad.p8", "no key")
+        try folder.write("good.p8", ES256PrivateKey().pemRepresentation)
         let settings = try Settings.load(
             keys: APNsSenderApp.keys,
             environment: [
-                "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x",
-                "HELIOGRAPH_APPS": folder.appending(path: "apps.yaml").path(),
+                "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/x", "HELIOGRAPH_APPS": try folder.write("apps.yaml", catalog),
             ])
         let context = ServiceContext(name: "apns-sender", settings: settings, logger: logger, readiness: Readiness())
         _ = try await APNsSenderApp.build(context)
