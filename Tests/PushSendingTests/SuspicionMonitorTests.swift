@@ -23,6 +23,13 @@ import Testing
         #expect(!note(31, doubted(31), at: 2))
     }
 
+    @Test mutating func `how often each token is pushed to changes nothing`() {
+        // A hundred and ten tokens, each of them pushed to eight times in a minute; the last bad ones come last.
+        let bad = doubted(22)
+        for round in 0..<7 { #expect(!note(110, Array(bad[..<19]), at: round * 7)) }
+        #expect(note(110, bad, at: 49))
+    }
+
     @Test mutating func `one bad token that is tried again and again is one`() {
         let one = doubted(1)
         for second in 0..<50 { #expect(!note(1, one, at: second)) }

@@ -71,7 +71,9 @@ import Testing
             let guards = try await store.guards(app: app)
             let lines = QuarantineReport.lines(guards: guards, entries: one.entries, total: one.total)
             #expect(lines.count == 4)
-            #expect(lines[0].contains("family-portal/apns/production") && lines[0].contains("30 of 100"))
+            #expect(
+                lines[0].contains("family-portal/apns/production")
+                    && lines[0].contains("30 of 100 answers were refusals"))
             #expect(lines[2] == "2 registrations are quarantined; 1 shown")
             #expect(lines[3].hasPrefix("(storm) "))
             let told = QuarantineReport.lines(guards: try await store.guards(app: nil), entries: [], total: 0)

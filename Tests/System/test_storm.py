@@ -86,7 +86,7 @@ def test_thirty_of_a_hundred_are_quarantined_and_released(stack, phones, quarant
                what="the quarantine")
     listed = quarantine("list", "--app", "family-portal")
     assert "Unregistered" in listed and "(storm)" in listed
-    tripped = re.search(r"guard tripped  family-portal/apns/development .* (\d+) of (\d+) refused", listed)
+    tripped = re.search(r"guard tripped  family-portal/apns/development .* (\d+) of (\d+) answers were refusals", listed)
     assert tripped and int(tripped[1]) >= 30 and int(tripped[2]) >= 100
     # When a token of another lane has settled and is retired, these have settled too, and nobody has been touched.
     other = f"u-{uuid.uuid4()}"
@@ -179,7 +179,8 @@ def test_good_tokens_that_a_faulty_lane_refuses_all_survive_it(stack, phones, qu
         for token in refused[user]:
             script(stack, provider="apns", token=token, status=400, reason="BadDeviceToken")
     stack.forget_requests()
-    given_up = stack.depth("apns-sender.pushes.interactive.family-portal.dead")
+    queues = ["apns-sender.pushes.interactive.family-portal", "feedback.outcomes", "rules.outcomes"]
+    given_up = [stack.depth(f"{queue}.dead") for queue in queues]
 
     def answers(user: str, status: int) -> set[str]:
         return {r["token"] for r in stack.requests("apns")
@@ -206,6 +207,6 @@ def test_good_tokens_that_a_faulty_lane_refuses_all_survive_it(stack, phones, qu
     eventually(lambda: len(answers(after, 200)) == 50, 300, "the pushes that were held")
     eventually(lambda: lane_is_open(stack), what="the lane")
     assert answers(before, 400) == set(refused[before])
-    assert stack.depth("apns-sender.pushes.interactive.family-portal.dead") == given_up
+    assert [stack.depth(f"{queue}.dead") for queue in queues] == given_up
     assert all(states(stack, "family-portal", user) == {"active": 50} for user in tokens)
     assert "19 registrations are quarantined" in quarantine("list", "--app", "family-portal")

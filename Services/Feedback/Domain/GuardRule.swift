@@ -4,12 +4,15 @@ import PushProtocol
 struct LaneMinute: Hashable, Sendable {
     var minute: Timestamp
     /// Registrations that were refused for the first time in the minutes looked at.
+    var registrations: Int
+    /// How often any was refused.
     var refused: Int
     /// Targets that the provider took or refused, as the senders told it.
     var answered: Int
 
-    init(minute: Timestamp, refused: Int, answered: Int) {
+    init(minute: Timestamp, registrations: Int, refused: Int, answered: Int) {
         self.minute = minute
+        self.registrations = registrations
         self.refused = refused
         self.answered = answered
     }
@@ -17,6 +20,8 @@ struct LaneMinute: Hashable, Sendable {
 
 /// A jump in what a lane's provider refuses.
 struct Storm: Hashable, Sendable {
+    /// How many distinct ones were refused.
+    var registrations: Int
     var refused: Int
     var answered: Int
 }
@@ -31,8 +36,11 @@ enum GuardState: Hashable, Sendable {
 /// The blast-radius guard (`push-protocols` C.4): when the share of refused tokens jumps, it is not the tokens.
 ///
 /// A *storm* is two neighbouring minutes in which at least `minimum` distinct registrations were refused, and more of
-/// what was answered than `share`, and more than `factor` times what is usual on the lane. Two minutes, so that no
-/// sixty seconds fall between them. What is usual never makes it blind: more than half is a storm always.
+/// what was answered was a refusal than `share`, and than `factor` times what is usual on the lane. Two minutes, so that
+/// no sixty seconds fall between them. What is usual never makes it blind: more than half is a storm always.
+///
+/// A share of answers and not of registrations: where each is pushed to ten times a minute, a fifth of them refused is a
+/// fifth of the answers. How many registrations the answers are about is more than senders could tell together.
 ///
 /// What is usual is a share too, and is known only from as many answers as `minimum` refusals are the share `share` of
 /// (400 unless configured): from a handful, one dead token of two would excuse half a lane.
@@ -53,8 +61,8 @@ struct GuardRule: Hashable, Sendable {
     /// The share of refused tokens that is usual on a lane, from 0 to 1; 0 while too little was answered to tell.
     ///
     /// - Parameters:
-    ///   - believed: registrations that were refused and believed in the time looked at, but for what an operator
-    ///     released: a storm is not usual because it turned out to be true.
+    ///   - believed: refusals that were believed in the time looked at, but for what an operator released: a storm is
+    ///     not usual because it turned out to be true.
     ///   - answered: what was answered in that time.
     func usual(believed: Int, answered: Int) -> Double {
         Double(answered) * share < Double(minimum) ? 0 : Double(believed) / Double(answered)
@@ -69,7 +77,9 @@ struct GuardRule: Hashable, Sendable {
             let first = byMinute[last.minute + .seconds(-60)]
             let refused = last.refused + (first?.refused ?? 0)
             // A sender too old to tell what it answered leaves the share at its worst.
-            return Storm(refused: refused, answered: max(refused, last.answered + (first?.answered ?? 0)))
+            return Storm(
+                registrations: last.registrations + (first?.registrations ?? 0), refused: refused,
+                answered: max(refused, last.answered + (first?.answered ?? 0)))
         }
         .filter { isStorm($0, usual: usual) }
         .max { $0.refused < $1.refused }
@@ -77,7 +87,7 @@ struct GuardRule: Hashable, Sendable {
 
     private func isStorm(_ pair: Storm, usual: Double) -> Bool {
         let threshold = min(max(share, factor * usual), max(share, 0.5))
-        return pair.refused >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
+        return pair.registrations >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
     }
 
     /// - Parameter isStorm: whether one was found, or a sender has told of one since the guard was last looked at.

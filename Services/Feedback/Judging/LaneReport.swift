@@ -29,7 +29,8 @@ extension Logger {
                 error(
                     "Far more tokens are refused than usual: nothing is deactivated, everything is quarantined; see `pushctl feedback quarantine list`",
                     metadata: lane.merging(held) { $1 }.merging([
-                        "refused": "\(storm.refused)", "answered": "\(storm.answered)",
+                        "registrations": "\(storm.registrations)", "refused": "\(storm.refused)",
+                        "answered": "\(storm.answered)",
                     ]) { $1 })
             } else {
                 error(

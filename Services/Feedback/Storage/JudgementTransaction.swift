@@ -48,43 +48,48 @@ extension PostgresTransaction {
                 SELECT date_trunc('minute', min(observed_at)) - interval '1 minute' AS at FROM feedback.evidence
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND decision = 'waiting'
-            ), device AS (
-                SELECT date_trunc('minute', min(observed_at)) AS minute FROM feedback.evidence, start
+            ), refusal AS (
+                SELECT device_id, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND observed_at >= start.at
                     AND finding <> 'misplaced' AND (decision IN ('waiting', 'kept', 'quarantined')
                         OR decision IN ('approved', 'published') AND detail IS NULL)
-                GROUP BY device_id
+            ), refused AS (
+                SELECT minute, count(*) AS refused FROM refusal GROUP BY minute
+            ), registration AS (
+                SELECT minute, count(*) AS registrations
+                FROM (SELECT min(minute) AS minute FROM refusal GROUP BY device_id) AS device GROUP BY minute
             ), answer AS (
                 SELECT minute, sum(answered)::bigint AS answered FROM feedback.pulse, start
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND minute >= start.at
                 GROUP BY minute
             )
-            SELECT minute, coalesce(d.refused, 0) AS refused, coalesce(a.answered, 0) AS answered
-            FROM (SELECT minute, count(*) AS refused FROM device GROUP BY minute) AS d
-            FULL JOIN answer AS a USING (minute)
+            SELECT minute, coalesce(registrations, 0) AS registrations, coalesce(refused, 0) AS refused,
+                coalesce(answered, 0) AS answered
+            FROM refused LEFT JOIN registration USING (minute) FULL JOIN answer USING (minute)
             """)
         var minutes: [LaneMinute] = []
         for row in rows {
             minutes.append(
                 LaneMinute(
                     minute: Timestamp(try row.decode(Date.self, at: "minute")),
+                    registrations: Int(try row.decode(Int64.self, at: "registrations")),
                     refused: Int(try row.decode(Int64.self, at: "refused")),
                     answered: Int(try row.decode(Int64.self, at: "answered"))))
         }
         return minutes
     }
 
-    /// What the day before tells about what is usual on the lane: registrations refused and believed, of so many
-    /// answered. What went through the quarantine counts as nothing usual.
+    /// What the day before tells about what is usual on the lane: refusals that were believed, of so many answers. What
+    /// went through the quarantine counts as nothing usual.
     func dayBefore(_ moment: Timestamp, on lane: FeedbackLane) async throws(PostgresError) -> (
         believed: Int, answered: Int
     ) {
         let rows = try await query(
             """
             SELECT (
-                SELECT count(DISTINCT device_id) FROM feedback.evidence
+                SELECT count(*) FROM feedback.evidence
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND finding <> 'misplaced'
                     AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)

@@ -18,7 +18,7 @@ enum QuarantineReport {
     ) -> [String] {
         var lines = guards.map { tripped in
             let figures =
-                tripped.refused.map { " \($0) of \(tripped.answered ?? 0) refused in two minutes;" }
+                tripped.refused.map { " \($0) of \(tripped.answered ?? 0) answers were refusals in two minutes;" }
                 ?? " a sender has halted the lane;"
             return "guard tripped  \(tripped.lane)  since \(time(tripped.since));\(figures)"
                 + " until \(time(tripped.until)) unless it goes on"

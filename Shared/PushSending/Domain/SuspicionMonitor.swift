@@ -3,14 +3,15 @@ package import FoundationEssentials
 /// Notices when so many answers of a lane are held against tokens that the lane itself is the likelier culprit: a wrong
 /// host, a wrong topic, another project's account (`push-protocols` C.4). Pure; its owner tells the time.
 ///
-/// Suspects are counted once each, within a minute, against all answers of that minute. Those that were reported before
-/// the storm was noticed are not to be believed either: that it is on is told to whoever weighs them (``news(now:)``).
+/// Within a minute, suspects are counted once each, and doubts as a share of all answers: both per push, however often
+/// each token is pushed to. Suspects that were reported before the storm was noticed are not to be believed either: that
+/// it is on is told to whoever weighs them (``news(now:)``).
 package struct SuspicionMonitor: Sendable {
     /// What is counted (`push-protocols` C.4.3). Other doubts may be a payload's fault.
     static let reasons: Set<String> = ["BadDeviceToken", "DeviceTokenNotForTopic", "SENDER_ID_MISMATCH"]
     /// More than this share of the answers …
     static let share = 0.05
-    /// … and at least so many different targets.
+    /// … doubts tokens, and at least so many different ones.
     static let minimum = 20
     static let window = Duration.seconds(60)
     /// As long as a storm lasts it is told again so often, should the word have been lost with a connection.
@@ -21,6 +22,7 @@ package struct SuspicionMonitor: Sendable {
     private struct Slice {
         var start: Duration
         var answers = 0
+        var doubts = 0
     }
 
     private var slices: [Slice] = []
@@ -48,12 +50,12 @@ package struct SuspicionMonitor: Sendable {
             return isOver ? nil : Self.name
         }
         guard answers > 0 else { return nil }
-        count(answers, now)
+        count(answers, doubts: doubted.count, now)
         for suspect in doubted { suspects[suspect] = now }
         guard !doubted.isEmpty, suspects.count >= Self.minimum else { return nil }
         suspects = suspects.filter { now - $0.value < Self.window }
-        let total = slices.reduce(0) { $0 + $1.answers }
-        guard suspects.count >= Self.minimum, Double(suspects.count) > Self.share * Double(total) else { return nil }
+        let (answers, doubts) = slices.reduce((0, 0)) { ($0.0 + $1.answers, $0.1 + $1.doubts) }
+        guard suspects.count >= Self.minimum, Double(doubts) > Self.share * Double(answers) else { return nil }
         (slices, suspects) = ([], [:])
         stormSince = now - Self.window
         notice(now - Self.window...now)
@@ -77,13 +79,13 @@ package struct SuspicionMonitor: Sendable {
         isNews = true
     }
 
-    private mutating func count(_ answers: Int, _ now: Duration) {
-        if let last = slices.last, now - last.start < Self.slice {
-            slices[slices.count - 1].answers += answers
-        } else {
+    private mutating func count(_ answers: Int, doubts: Int, _ now: Duration) {
+        if slices.last.map({ now - $0.start >= Self.slice }) ?? true {
             slices.removeAll { now - $0.start >= Self.window }
-            slices.append(Slice(start: now, answers: answers))
+            slices.append(Slice(start: now))
         }
+        slices[slices.count - 1].answers += answers
+        slices[slices.count - 1].doubts += doubts
     }
 
     private static let name = "token-storm: too many tokens of this lane are refused at once"

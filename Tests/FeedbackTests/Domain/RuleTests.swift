@@ -85,17 +85,31 @@ import Testing
 @Suite struct GuardRuleTests {
     private let rule = GuardRule()
 
-    private func minute(_ offset: Int, _ refused: Int, _ answered: Int) -> LaneMinute {
-        LaneMinute(minute: .start + .seconds(60 * offset), refused: refused, answered: answered)
+    private func minute(_ offset: Int, _ refused: Int, _ answered: Int, times: Int = 1) -> LaneMinute {
+        LaneMinute(
+            minute: .start + .seconds(60 * offset), registrations: refused, refused: refused * times,
+            answered: answered * times)
+    }
+
+    private func storm(_ refused: Int, of answered: Int) -> Storm {
+        Storm(registrations: refused, refused: refused, answered: answered)
+    }
+
+    @Test func `how often each token is pushed to changes nothing`() {
+        for times in [1, 5, 100] {
+            #expect(rule.storm(in: [minute(0, 30, 100, times: times)], usual: 0) != nil)
+            #expect(rule.storm(in: [minute(0, 30, 600, times: times)], usual: 0) == nil)
+            #expect(rule.storm(in: [minute(0, 19, 19, times: times)], usual: 0) == nil)
+        }
     }
 
     @Test func `B08: thirty of a hundred are a storm`() {
-        #expect(rule.storm(in: [minute(0, 30, 100)], usual: 0) == Storm(refused: 30, answered: 100))
+        #expect(rule.storm(in: [minute(0, 30, 100)], usual: 0) == storm(30, of: 100))
     }
 
     @Test func `a minute's edge hides none`() {
         let pair = [minute(0, 15, 50), minute(1, 15, 50)]
-        #expect(rule.storm(in: pair, usual: 0) == Storm(refused: 30, answered: 100))
+        #expect(rule.storm(in: pair, usual: 0) == storm(30, of: 100))
         #expect(rule.storm(in: [minute(0, 15, 50), minute(2, 15, 50)], usual: 0) == nil)
     }
 
@@ -121,7 +135,7 @@ import Testing
     }
 
     @Test func `senders that do not say how they fare are assumed to fare badly`() {
-        #expect(rule.storm(in: [minute(0, 20, 0)], usual: 0) == Storm(refused: 20, answered: 20))
+        #expect(rule.storm(in: [minute(0, 20, 0)], usual: 0) == storm(20, of: 20))
     }
 
     @Test func `a guard stays tripped for a while after the last storm`() {

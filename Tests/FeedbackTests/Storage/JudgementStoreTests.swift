@@ -67,7 +67,7 @@ import Testing
             let report = try #require(try await feedback.judge())
             #expect(report.before == .atRest)
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
-            #expect(report.storm == Storm(refused: 30, answered: 100))
+            #expect(report.storm == Storm(registrations: 30, refused: 30, answered: 100))
             #expect(report.decided == ["quarantined": 30])
 
             feedback.clock.advance(by: .seconds(300))
@@ -133,6 +133,22 @@ import Testing
             }
             feedback.clock.advance(by: .seconds(120))
             #expect(try await feedback.judge()?.decided == ["approved": 30])
+        }
+    }
+
+    @Test func `registrations that are pushed to again and again are a storm as large as others`() async throws {
+        try await FeedbackFixture.with { feedback in
+            // A fifth of a hundred and ten, each of them pushed to eight times in two minutes.
+            for notification in 0..<8 {
+                try await feedback.evidence.record([
+                    Batches.batch(
+                        Batches.badToken, devices: 0..<22, notification: notification,
+                        at: .start + .seconds(notification * 15), answered: 110 * (notification % 4 + 1))
+                ])
+            }
+            let report = try #require(try await feedback.judge())
+            #expect(report.storm == Storm(registrations: 22, refused: 176, answered: 880))
+            #expect(report.decided == ["quarantined": 176])
         }
     }
 
