@@ -17,11 +17,12 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps()
         let verifier = try await BearerVerifier(catalog)
-        let database = try context.database(schema: "registry", migration: 1)
+        let database = try context.database(schema: "registry", migration: 2)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
-            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes], apps: catalog.ids)
-        let store = RegistrationStore(database.pool)
+            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes, .devices], apps: catalog.ids)
+        let store = RegistrationStore(
+            database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         let notifications = Stage(
             service: context.name, queues: lanes, bus: bus.bus, handler: NotificationHandler(store: store),
@@ -46,7 +47,10 @@ import ServiceKit
                 serverName: nil),
             logger: context.logger)
 
-        return ServiceAssembly(database.services + bus.services + [notifications, commands, server])
+        let relay = OutboxRelay(
+            service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
+        let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
+        return ServiceAssembly(database.services + bus.services + [relay, sweeper, notifications, commands, server])
     }
 }
 
@@ -56,6 +60,9 @@ extension ConfigurationKey {
         summary: "The address that registrations are served on; 0.0.0.0 in a container.")
     static let registryPort = ConfigurationKey(
         "REGISTRY_PORT", .port, default: "8080", summary: "The port that registrations are served on.")
+    static let registryDevicesPerUser = ConfigurationKey(
+        "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.usualDevicesPerUser)",
+        summary: "The most active registrations of a user in an app; beyond it the longest unseen is evicted.")
     static let registryOperatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", secret: true,
         summary: "The key that opens the operator API; without it that API is closed.")
@@ -63,5 +70,5 @@ extension ConfigurationKey {
 
 extension [ConfigurationKey] {
     static let tokenRegistry: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [.registryHost, .registryPort, .registryOperatorKey]
+        .amqp + .postgres + .apps + [.registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey]
 }

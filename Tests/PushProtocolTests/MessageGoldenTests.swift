@@ -131,23 +131,45 @@ import Testing
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 
-    @Test(arguments: ["register", "unregister", "deactivate", "correct"])
-    func `device command version 1`(verb: String) throws {
+    @Test(arguments: ["register", "register.installation", "unregister", "unregister.at", "deactivate", "correct"])
+    func `device command version 1`(name: String) throws {
         let user = UserID(rawValue: "457")!
         let token = DeviceToken(secret: "0a0b")
+        let at = Timestamp(milliseconds: 1_767_225_000_000)
         let command: DeviceCommand.Command =
-            switch verb {
-            case "register": .register(user: user, provider: .apns, environment: .development, token: token)
-            case "unregister": .unregister(user: user, provider: .fcm, environment: .production, token: token)
+            switch name {
+            case "register":
+                .register(Registrant(user: user, provider: .apns, environment: .development, token: token))
+            case "register.installation":
+                .register(
+                    Registrant(
+                        user: user, provider: .apns, environment: .production, token: token, kind: .liveActivity,
+                        installation: InstallationID(rawValue: "c-1"), scope: "match-7", topic: "com.example.other",
+                        locale: "de-CH", timeZone: "Europe/Zurich", appVersion: "4.2", at: at))
+            case "unregister":
+                .unregister(user: user, provider: .fcm, environment: .production, token: token, at: nil)
+            case "unregister.at":
+                .unregister(user: user, provider: .fcm, environment: .production, token: token, at: at)
             case "deactivate":
-                .deactivate(
-                    device: Self.device, notRegisteredSince: Timestamp(milliseconds: 1_767_225_000_000),
-                    reason: "Unregistered")
+                .deactivate(device: Self.device, notRegisteredSince: at, reason: "Unregistered")
             default: .correct(device: Self.device, environment: .production)
             }
         let message = DeviceCommand(trace: Self.trace, app: Self.app, command: command)
-        try Self.check("device-command.\(verb).v1.json", message)
-        #expect(message.routingKey == "command.\(verb)")
+        try Self.check("device-command.\(name).v1.json", message)
+        #expect(message.routingKey == "command.\(name.prefix { $0 != "." })")
+    }
+
+    @Test(arguments: [DeviceEvent.Past.replaced, .userErased])
+    func `device event version 1`(past: DeviceEvent.Past) throws {
+        let device = DeviceEvent.Device(
+            id: Self.device, provider: .fcm, environment: .production, kind: .fid,
+            installation: InstallationID(rawValue: "c-1"), active: false)
+        let message = DeviceEvent(
+            trace: Self.trace, app: Self.app, past: past, user: UserID(rawValue: "457")!,
+            device: past == .userErased ? nil : device, reason: past == .userErased ? nil : "the token changed",
+            at: Timestamp(milliseconds: 1_767_225_000_000))
+        try Self.check("device-event.\(past.rawValue).v1.json", message)
+        #expect(message.routingKey == "event.\(past.rawValue)")
     }
 
     @Test func `a message of a later version is refused, naming what this build reads`() throws {

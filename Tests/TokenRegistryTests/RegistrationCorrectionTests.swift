@@ -86,8 +86,11 @@ import Testing
             try await withThrowingDiscardingTaskGroup { group in
                 for number in 0..<40 {
                     group.addTask {
-                        guard number.isMultiple(of: 2) else { return try await store.register([misplaced]) }
-                        _ = try await store.correct(device: misplaced.device, of: Fixture.app, to: .development)
+                        if number.isMultiple(of: 2) {
+                            _ = try await store.correct(device: misplaced.device, of: Fixture.app, to: .development)
+                        } else {
+                            try await store.register([misplaced])
+                        }
                     }
                 }
             }

@@ -99,12 +99,12 @@ import Testing
 
     @Test func `beyond the cap, the device that was registered longest ago is evicted`() async throws {
         try await Fixture.withStore { store, _ in
-            for number in 0...RegistrationStore.maximumPerUser {
+            for number in 0...RegistrationStore.usualDevicesPerUser {
                 try await store.register([Fixture.claim("a", String(format: "%04x", number))])
             }
             try await store.register([Fixture.claim("b", "ff")])
             let tokens = try await store.tokens(of: "a")
-            #expect(tokens.count == RegistrationStore.maximumPerUser)
+            #expect(tokens.count == RegistrationStore.usualDevicesPerUser)
             #expect(!tokens.contains("0000"))
             #expect(try await store.tokens(of: "b") == ["ff"])
         }
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func `batches of the same tokens in opposite orders do not deadlock`() async throws {
-        let claims = (0..<RegistrationStore.maximumPerUser).map { Fixture.claim("a", String(format: "%04x", $0)) }
+        let claims = (0..<RegistrationStore.usualDevicesPerUser).map { Fixture.claim("a", String(format: "%04x", $0)) }
         try await Fixture.withStore { store, _ in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<20 {

@@ -12,6 +12,7 @@ enum StoreFixture {
         .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
 
     static func withStore<R: Sendable>(
+        devicesPerUser: Int = RegistrationStore.usualDevicesPerUser,
         _ body: (RegistrationStore, PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestDatabase.withDatabase { configuration in
@@ -19,7 +20,7 @@ enum StoreFixture {
                 schema: "registry", directory: migrations, configuration: configuration,
                 logger: Logger(label: "tests.registry"))
             return try await TestDatabase.withPool(configuration) { pool in
-                try await body(RegistrationStore(pool), pool)
+                try await body(RegistrationStore(pool, devicesPerUser: devicesPerUser), pool)
             }
         }
     }
@@ -28,11 +29,13 @@ enum StoreFixture {
 
     static func claim(
         _ user: String, _ token: String, _ provider: Provider = .apns, app: AppID = app,
-        environment: ProviderEnvironment = .production
+        environment: ProviderEnvironment = .production, kind: RegistrationKind? = nil, on installation: String? = nil,
+        scope: String? = nil, at: Timestamp? = nil
     ) -> Claim {
         Claim(
             app: app, user: UserID(rawValue: user)!, provider: provider, environment: environment,
-            token: DeviceToken(secret: token))
+            token: DeviceToken(secret: token), kind: kind, installation: installation.map { InstallationID(rawValue: $0)! },
+            scope: scope, at: at)
     }
 
     static func user(_ name: String, app: AppID = app) -> AppUser { AppUser(app: app, user: UserID(rawValue: name)!) }

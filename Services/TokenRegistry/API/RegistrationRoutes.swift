@@ -7,7 +7,8 @@ import PushProtocol
 /// The two endpoints that the mobile clients call, to the letter:
 /// `POST /api/notifications/push/register` and `…/unregister`, answered `{"success":…,"error":…}`.
 ///
-/// A user registers only their own devices: the user is whom the bearer token names, and so is the app.
+/// A user registers only their own devices: the user is whom the bearer token names, and so is the app. A client that
+/// names its installation in `X-Client-Id` has its earlier token replaced by a new one.
 struct RegistrationRoutes: Sendable {
     private let store: RegistrationStore
     private let verifier: BearerVerifier
@@ -36,7 +37,7 @@ struct RegistrationRoutes: Sendable {
             try await carryOut(
                 Claim(
                     app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
-                    token: body.token))
+                    token: body.token, installation: try installation(request)))
             return .registration(.ok, error: nil)
         } catch let refusal as APIRefusal {
             return .registration(refusal.status, error: refusal.message)
@@ -55,6 +56,15 @@ struct RegistrationRoutes: Sendable {
         }
     }
 
+    private func installation(_ request: Request) throws(APIRefusal) -> InstallationID? {
+        guard let text = request.headers[.clientID] else { return nil }
+        guard let id = InstallationID(rawValue: text) else {
+            throw APIRefusal(
+                status: .badRequest, message: "the header X-Client-Id is invalid: expected 1–128 visible ASCII characters")
+        }
+        return id
+    }
+
     private func read(_ request: Request) async throws(APIRefusal) -> RegistrationBody {
         let buffer: ByteBuffer
         do {
@@ -69,6 +79,10 @@ struct RegistrationRoutes: Sendable {
             throw APIRefusal(status: .badRequest, message: error.description)
         }
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let clientID = HTTPField.Name("X-Client-Id")!
 }
 
 /// A request that is turned down, and why.

@@ -1,7 +1,7 @@
 import PushProtocol
 import FoundationEssentials
 
-/// What one notification becomes: pushes grouped by provider and environment, and the outcome of each recipient that
+/// What one notification becomes: pushes grouped by provider, environment and topic, and the outcome of each recipient that
 /// has no device, so that nobody ends in silence.
 struct PushPlan: Hashable, Sendable {
     var pushes: [Push]
@@ -9,21 +9,25 @@ struct PushPlan: Hashable, Sendable {
 
     /// Plans `notification` for the devices its recipients have.
     ///
-    /// The same notification and devices give the same messages with the same ids, in the same order. A notification
-    /// that has expired gives `expired` outcomes and no push.
+    /// Only registrations of the kinds that its push type may go to get it. The same notification and devices give the
+    /// same messages with the same ids, in the same order. A notification that has expired gives `expired` outcomes and
+    /// no push.
     init(_ notification: Notification, devices: [AppUser: [Registration]], now: Timestamp) {
         if let expiresAt = notification.expiresAt, expiresAt <= now {
             let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
             self.init(pushes: [], outcomes: [Outcomes(of: notification, expired, "expired")])
             return
         }
+        let kinds = KindSelection(notification.content)
         var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for recipient in notification.recipients {
             let registrations = devices[AppUser(app: notification.app, user: recipient.user), default: []]
+                .filter { kinds.includes($0.kind) }.withoutSecondAddresses
             if registrations.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for registration in registrations {
-                let destination = Destination(provider: registration.provider, environment: registration.environment)
+                let destination = Destination(
+                    provider: registration.provider, environment: registration.environment, topic: registration.topic)
                 targets[destination, default: []].append(Push.Target(recipient, on: registration))
             }
         }
@@ -38,22 +42,30 @@ struct PushPlan: Hashable, Sendable {
     }
 }
 
-/// What separates one push from another: a sender's lane has one host and one credential.
+/// What separates one push from another: a sender's lane has one host and one credential, and a push has one topic.
 private struct Destination: Hashable, Comparable {
     let provider: Provider
     let environment: ProviderEnvironment
+    /// Absent: the one that follows from the app and the push type.
+    let topic: String?
 
     static func < (a: Destination, b: Destination) -> Bool {
-        (a.provider, a.environment) < (b.provider, b.environment)
+        (a.provider, a.environment, a.topic ?? "") < (b.provider, b.environment, b.topic ?? "")
+    }
+
+    /// Part of a push's id.
+    var word: String {
+        let word = "push.\(provider.rawValue).\(environment.rawValue)"
+        return topic.map { "\(word).\($0)" } ?? word
     }
 }
 
 extension Notification {
     fileprivate func pushes(to destination: Destination, _ targets: [Push.Target]) -> [Push] {
-        chunks(of: targets).enumerated().map { index, targets in
-            let word = "push.\(destination.provider.rawValue).\(destination.environment.rawValue)"
-            return Push(
-                trace: trace.next(id: DerivedID.caused(by: trace.id, word, index: index)), app: app,
+        let content = content.addressed(to: destination.topic)
+        return chunks(of: targets).enumerated().map { index, targets in
+            Push(
+                trace: trace.next(id: DerivedID.caused(by: trace.id, destination.word, index: index)), app: app,
                 provider: destination.provider, environment: destination.environment, lane: lane, content: content,
                 expiresAt: expiresAt, delivery: delivery, targets: targets)
         }
@@ -87,10 +99,23 @@ private enum PushSize {
     static let target = 256
 }
 
+extension Content {
+    /// With the topic that the targets' tokens are of. Whether the app may use it is the sender's to say.
+    fileprivate func addressed(to topic: String?) -> Content {
+        guard let topic else { return self }
+        var content = self
+        var headers = (content.apns?.headers ?? [:]).filter { $0.key.lowercased() != "apns-topic" }
+        headers["apns-topic"] = topic
+        content.apns = APNsOverride(headers: headers, payload: content.apns?.payload)
+        return content
+    }
+}
+
 extension Push.Target {
     fileprivate init(_ recipient: Notification.Recipient, on registration: Registration) {
         self.init(
-            device: registration.device, token: registration.token, notification: recipient.notification,
+            device: registration.device, token: registration.token,
+            address: registration.kind == .fid ? .fid : nil, notification: recipient.notification,
             badge: recipient.badge, registeredAt: registration.registeredAt)
     }
 }

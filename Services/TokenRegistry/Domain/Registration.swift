@@ -9,11 +9,17 @@ struct Registration: Hashable, Sendable {
     var provider: Provider
     var environment: ProviderEnvironment
     var token: DeviceToken
+    var kind: RegistrationKind
+    var installation: InstallationID?
+    /// The `apns-topic`, where it does not follow from the app and the push type.
+    var topic: String?
+    /// When it was last taken, which is when the device was last seen: apps register at each launch.
     var registeredAt: Timestamp
 
     init(
         device: UUID, app: AppID, user: UserID, provider: Provider, environment: ProviderEnvironment,
-        token: DeviceToken, registeredAt: Timestamp
+        token: DeviceToken, kind: RegistrationKind? = nil, installation: InstallationID? = nil, topic: String? = nil,
+        registeredAt: Timestamp
     ) {
         self.device = device
         self.app = app
@@ -21,32 +27,10 @@ struct Registration: Hashable, Sendable {
         self.provider = provider
         self.environment = environment
         self.token = token
+        self.kind = kind ?? .usual(of: provider)
+        self.installation = installation
+        self.topic = topic
         self.registeredAt = registeredAt
-    }
-}
-
-/// What a client claims before the registry has taken it: a registration without an id and a time of its own.
-struct Claim: Hashable, Sendable {
-    var app: AppID
-    var user: UserID
-    var provider: Provider
-    var environment: ProviderEnvironment
-    var token: DeviceToken
-
-    init(
-        app: AppID, user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken
-    ) {
-        self.app = app
-        self.user = user
-        self.provider = provider
-        // FCM has one world, whatever a debug build says of itself.
-        self.environment = provider == .fcm ? .production : environment
-        self.token = token
-    }
-
-    /// The id this claim's registration has, whoever the user is.
-    var device: UUID {
-        DerivedID.device(app: app, provider: provider, environment: environment, token: token)
     }
 }
 
@@ -55,9 +39,14 @@ enum RegistrationState: String, Sendable, CaseIterable {
     case active
     case signedOut = "signed-out"
     case invalidated
+    /// Another token of the installation, or the same token in the environment where it lives, took its place.
     case replaced
-    /// The user has registered more devices since than anyone owns.
+    /// The user has registered more devices since than are kept.
     case evicted
+    /// Not seen for so long that its provider has forgotten it.
+    case stale
+    /// The user asked to be forgotten; the token is gone.
+    case erased
 }
 
 /// One user of one app: what a send looks devices up by.

@@ -27,10 +27,10 @@ struct DeviceCommandHandler: StageHandler {
     /// The wire carries a token as text; here it becomes one of the provider's, or the command is refused.
     private static func check(_ command: DeviceCommand) throws(WireError) {
         switch command.command {
-        case .register(_, let provider, _, let token), .unregister(_, let provider, _, let token):
-            guard DeviceToken(token.secret, for: provider) == token else {
-                throw .invalid(path: "command.token", problem: "not a normalised \(provider.rawValue) token")
-            }
+        case .register(let registrant): _ = try Claim(registrant, app: command.app)
+        case .unregister(let user, let provider, let environment, let token, _):
+            _ = try Claim(
+                Registrant(user: user, provider: provider, environment: environment, token: token), app: command.app)
         case .deactivate, .correct: break
         }
     }
@@ -45,7 +45,7 @@ struct DeviceCommandHandler: StageHandler {
 
     private func carryOut(_ run: [DeviceCommand]) async throws {
         switch run[0].command.verb {
-        case .register: try await store.register(run.compactMap(\.claim))
+        case .register: try await register(run.compactMap(\.claim))
         case .unregister: try await store.unregister(run.compactMap(\.claim))
         case .deactivate: try await deactivate(run)
         case .correct:
@@ -58,6 +58,16 @@ struct DeviceCommandHandler: StageHandler {
                         "app": "\(command.app)", "device": "\(device)", "environment": "\(environment.rawValue)",
                     ])
             }
+        }
+    }
+
+    private func register(_ claims: [Claim]) async throws {
+        let taken = try await store.register(claims)
+        for claim in claims where !taken.contains(claim.device) {
+            // Of another environment that was corrected, or void; either way no loss, so nothing to alarm anyone with.
+            logger.debug(
+                "registration not taken under its own id: it was corrected before, or something later is known",
+                metadata: ["app": "\(claim.app)", "device": "\(claim.device)"])
         }
     }
 
@@ -89,12 +99,12 @@ extension Verdict {
 }
 
 extension DeviceCommand {
-    /// The claim in a `register` or `unregister`.
+    /// The claim in a `register` or `unregister`, which ``DeviceCommandHandler/decode(_:)`` has checked.
     fileprivate var claim: Claim? {
         switch command {
-        case .register(let user, let provider, let environment, let token),
-            .unregister(let user, let provider, let environment, let token):
-            Claim(app: app, user: user, provider: provider, environment: environment, token: token)
+        case .register(let registrant): try? Claim(registrant, app: app)
+        case .unregister(let user, let provider, let environment, let token, let at):
+            Claim(app: app, user: user, provider: provider, environment: environment, token: token, at: at)
         case .deactivate, .correct: nil
         }
     }

@@ -17,9 +17,11 @@ package struct DeviceCommand: WireMessage, Hashable {
 
     package enum Command: Hashable, Sendable {
         /// A user's device has this token now.
-        case register(user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken)
-        /// This user's device shall hear nothing any more.
-        case unregister(user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken)
+        case register(Registrant)
+        /// This user's device shall hear nothing any more, whatever was registered until `at`; absent: until the
+        /// registry reads it.
+        case unregister(
+            user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken, at: Timestamp?)
         /// A provider said that this registration is gone: deactivate it if it was not taken again after
         /// `notRegisteredSince` (compare and clear).
         case deactivate(device: UUID, notRegisteredSince: Timestamp, reason: String)
@@ -48,7 +50,7 @@ extension DeviceCommand.Command {
 
 extension DeviceCommand.Command: Codable {
     private enum CodingKeys: String, CodingKey {
-        case verb, user, provider, environment, token, device, notRegisteredSince, reason
+        case verb, user, provider, environment, token, at, device, notRegisteredSince, reason
     }
 
     package init(from decoder: any Decoder) throws {
@@ -57,14 +59,11 @@ extension DeviceCommand.Command: Codable {
             try container.decode(T.self, forKey: key)
         }
         switch try value(.verb, as: Verb.self) {
-        case .register:
-            self = .register(
-                user: try value(.user), provider: try value(.provider), environment: try value(.environment),
-                token: try value(.token))
+        case .register: self = .register(try Registrant(from: decoder))
         case .unregister:
             self = .unregister(
                 user: try value(.user), provider: try value(.provider), environment: try value(.environment),
-                token: try value(.token))
+                token: try value(.token), at: try container.decodeIfPresent(Timestamp.self, forKey: .at))
         case .deactivate:
             self = .deactivate(
                 device: try value(.device), notRegisteredSince: try value(.notRegisteredSince),
@@ -77,12 +76,13 @@ extension DeviceCommand.Command: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(verb, forKey: .verb)
         switch self {
-        case .register(let user, let provider, let environment, let token),
-            .unregister(let user, let provider, let environment, let token):
+        case .register(let registrant): try registrant.encode(to: encoder)
+        case .unregister(let user, let provider, let environment, let token, let at):
             try container.encode(user, forKey: .user)
             try container.encode(provider, forKey: .provider)
             try container.encode(environment, forKey: .environment)
             try container.encode(token, forKey: .token)
+            try container.encodeIfPresent(at, forKey: .at)
         case .deactivate(let device, let notRegisteredSince, let reason):
             try container.encode(device, forKey: .device)
             try container.encode(notRegisteredSince, forKey: .notRegisteredSince)

@@ -1,0 +1,8 @@
+/// When a device counts as gone because nothing was heard of it (`push-protocols` B.8).
+enum StaleRule {
+    /// Unseen for so long, a registration is flagged; pushes go to it all the same.
+    static let flagAfter = Duration.seconds(30 * 86_400)
+    /// Unseen for so long, FCM has expired a token on Android and refuses it: it ends here too. APNs has no such rule,
+    /// and says itself when a token is gone; a browser's token is not Android's.
+    static let endAfter = Duration.seconds(270 * 86_400)
+}

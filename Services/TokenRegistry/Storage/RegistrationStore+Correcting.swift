@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RegistrationStore {
+    /// Moves a registration to the environment it really lives in, in one statement: who signs out or registers
+    /// meanwhile comes before it or after it. It becomes another registration (the environment is part of its id) with
+    /// the same owner and time. Of two registrations of the token the later one decides: one that is there already and
+    /// newer, or ended after this one was made, stays as it is.
+    ///
+    /// - Returns: whether there was an active registration to move.
+    func correct(
+        device: UUID, of app: AppID, to environment: ProviderEnvironment
+    ) async throws(PostgresError) -> Bool {
+        guard let moved = try await successor(of: device, of: app, in: environment) else { return false }
+        return try await database.query(Self.correction(of: device, to: moved, in: environment)).single(Int64.self) > 0
+    }
+
+    static func correction(of device: UUID, to moved: UUID, in environment: ProviderEnvironment) -> SQL {
+        """
+        WITH old AS (
+            UPDATE registry.registration
+            SET state = 'replaced', state_reason = 'environment corrected', state_changed_at = statement_timestamp(),
+                ended_at = registered_at, successor = \(moved)
+            WHERE device_id = \(device) AND state = 'active' AND environment <> \(environment.rawValue)
+            RETURNING *
+        ), new AS (
+            INSERT INTO registry.registration AS r
+                (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
+                time_zone, app_version, registered_at, stale_since, state_changed_at)
+            SELECT \(moved)::uuid, app, user_id, provider, \(environment.rawValue), token, kind, installation, scope,
+                topic, locale, time_zone, app_version, registered_at, stale_since, statement_timestamp()
+            FROM old
+            ON CONFLICT (device_id) DO UPDATE SET
+                user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
+                installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
+                locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                registered_at = excluded.registered_at, stale_since = excluded.stale_since, ended_at = NULL,
+                successor = NULL, state = 'active', state_reason = NULL, state_changed_at = excluded.state_changed_at
+            WHERE r.registered_at <= excluded.registered_at
+                AND (r.state = 'active' OR r.state = 'replaced' AND r.ended_at IS NULL
+                    OR coalesce(r.ended_at, r.state_changed_at) <= excluded.registered_at)
+        )
+        SELECT count(*) FROM old
+        """
+    }
+
+    /// The id that a registration's token has in `environment`. Neither the provider behind an id ever changes, nor the
+    /// token while it is active, so there is nothing to lock.
+    private func successor(
+        of device: UUID, of app: AppID, in environment: ProviderEnvironment
+    ) async throws(PostgresError) -> UUID? {
+        let rows = try await database.query(
+            """
+            SELECT \(Registration.columns) FROM registry.registration r
+            WHERE r.device_id = \(device) AND r.app = \(app.rawValue) AND r.provider = 'apns' AND r.state = 'active'
+            """)
+        guard let row = rows.first else { return nil }
+        let old = try Registration(row)
+        return DerivedID.device(app: old.app, provider: old.provider, environment: environment, token: old.token)
+    }
+}

@@ -1,0 +1,134 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RegistrationStore {
+    /// Signs each claim's user out of its device; a device that is another user's by now, or was registered later than
+    /// the claim's time, is left alone.
+    func unregister(_ claims: [Claim]) async throws(PostgresError) {
+        guard !claims.isEmpty else { return }
+        try await database.execute(Self.departure(claims.map { ($0.device, $0.user, $0.at) }))
+    }
+
+    /// The moment is kept where the registration has ended already, too: a late registration from before it must not
+    /// undo it.
+    static func departure(_ departures: [(device: UUID, user: UserID, at: Timestamp?)]) -> SQL {
+        """
+        UPDATE registry.registration r SET
+            state = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state ELSE 'signed-out' END,
+            state_reason = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state_reason ELSE 'unregistered' END,
+            state_changed_at = CASE WHEN r.state = 'active' THEN statement_timestamp() ELSE r.state_changed_at END,
+            ended_at = d.at
+        FROM (
+            SELECT coalesce(s.successor, c.device_id) AS device_id, c.user_id,
+                max(least(coalesce(c.at, statement_timestamp()), statement_timestamp())) AS at
+            FROM unnest(
+                \(departures.map(\.device))::uuid[], \(departures.map(\.user.rawValue))::text[],
+                \(departures.map(\.at?.date))::timestamptz[]
+            ) AS c (device_id, user_id, at)
+            LEFT JOIN registry.registration s
+                ON s.device_id = c.device_id AND s.state = 'replaced' AND s.successor IS NOT NULL
+            GROUP BY 1, 2
+        ) AS d
+        WHERE r.device_id = d.device_id AND r.user_id = d.user_id AND r.registered_at <= d.at
+            AND (r.state = 'active' OR r.state <> 'erased' AND coalesce(r.ended_at, r.state_changed_at) < d.at)
+        """
+    }
+
+    /// Compare and clear: deactivates each registration unless it was taken again after the time that the provider's
+    /// word is about (`push-protocols` C.3).
+    ///
+    /// - Returns: the devices that were deactivated; the others are unknown, inactive already, or newer.
+    func deactivate(_ invalidations: [Invalidation]) async throws(PostgresError) -> Set<UUID> {
+        guard !invalidations.isEmpty else { return [] }
+        var devices: Set<UUID> = []
+        for row in try await database.query(Self.invalidation(invalidations)) {
+            devices.insert(try row.decode(UUID.self, at: 0))
+        }
+        return devices
+    }
+
+    /// The end is about the moment that the provider named, not about now: a registration that was made since, and is
+    /// still on its way here, revives. A provider whose clock is ahead does not reach into our future.
+    static func invalidation(_ invalidations: [Invalidation]) -> SQL {
+        """
+        UPDATE registry.registration r
+        SET state = 'invalidated', state_reason = c.reason, state_changed_at = statement_timestamp(),
+            ended_at = greatest(r.registered_at, least(to_timestamp(c.since / 1000.0), statement_timestamp()))
+        FROM (
+            SELECT DISTINCT ON (device_id) device_id, app, since, reason
+            FROM unnest(
+                \(invalidations.map(\.device))::uuid[], \(invalidations.map(\.app.rawValue))::text[],
+                \(invalidations.map(\.notRegisteredSince.milliseconds))::bigint[],
+                \(invalidations.map(\.reason))::text[]
+            ) AS u (device_id, app, since, reason)
+            ORDER BY device_id, since DESC
+        ) AS c
+        WHERE r.device_id = c.device_id AND r.app = c.app AND r.state = 'active'
+            AND r.registered_at < to_timestamp((c.since + 1) / 1000.0)
+        RETURNING r.device_id
+        """
+    }
+
+    /// Forgets a user: every registration ends, and its token goes with all that is known of the device. What was
+    /// registered after `moment` stays; what was registered before it and is still on its way here is void.
+    ///
+    /// - Returns: how many registrations were erased.
+    @discardableResult
+    func erase(_ user: AppUser, at moment: Timestamp? = nil) async throws -> Int {
+        try await database.transaction { transaction in
+            try await transaction.execute(Turn.take([Turn.user(user.app, user.user)]))
+            let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
+            let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
+            try await transaction.execute(
+                """
+                INSERT INTO registry.outbox (past, app, user_id)
+                VALUES ('user-erased', \(user.app.rawValue), \(user.user.rawValue))
+                """)
+            return count
+        }
+    }
+
+    private static func remembrance(of user: AppUser, at moment: Timestamp?) -> SQL {
+        """
+        INSERT INTO registry.erasure AS e (app, user_id, erased_at)
+        VALUES (\(user.app.rawValue), \(user.user.rawValue),
+            least(coalesce(\(moment?.date)::timestamptz, statement_timestamp()), statement_timestamp()))
+        ON CONFLICT (app, user_id) DO UPDATE SET erased_at = greatest(e.erased_at, excluded.erased_at)
+        RETURNING erased_at
+        """
+    }
+
+    static func erasure(of user: AppUser, at moment: Date) -> SQL {
+        """
+        UPDATE registry.registration r
+        SET state = 'erased', state_reason = 'the user was erased', state_changed_at = statement_timestamp(),
+            ended_at = \(moment), token = NULL, installation = NULL, scope = NULL, topic = NULL, locale = NULL,
+            time_zone = NULL, app_version = NULL, stale_since = NULL, successor = NULL
+        FROM (
+            SELECT device_id FROM registry.registration
+            WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND state = 'active'
+            UNION ALL
+            SELECT device_id FROM registry.registration
+            WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND state <> 'active'
+        ) AS theirs
+        WHERE r.device_id = theirs.device_id AND r.user_id = \(user.user.rawValue) AND r.state <> 'erased'
+            AND r.registered_at <= \(moment)
+        """
+    }
+}
+
+/// A provider's word about one registration.
+struct Invalidation: Hashable, Sendable {
+    var app: AppID
+    var device: UUID
+    var notRegisteredSince: Timestamp
+    var reason: String
+
+    init(app: AppID, device: UUID, notRegisteredSince: Timestamp, reason: String) {
+        self.app = app
+        self.device = device
+        self.notRegisteredSince = notRegisteredSince
+        self.reason = reason
+    }
+}

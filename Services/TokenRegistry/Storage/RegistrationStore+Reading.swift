@@ -1,0 +1,47 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RegistrationStore {
+    /// The active registrations of all these users, in one query.
+    func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
+        guard !users.isEmpty else { return [:] }
+        var devices: [AppUser: [Registration]] = [:]
+        for row in try await database.query(Self.resolution(of: Array(users))) {
+            let registration = try Registration(row)
+            devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+        }
+        return devices
+    }
+
+    static func resolution(of users: [AppUser]) -> SQL {
+        """
+        SELECT \(Registration.columns)
+        FROM unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[]) AS u (app, user_id)
+        JOIN registry.registration r ON r.app = u.app AND r.user_id = u.user_id AND r.state = 'active'
+        ORDER BY r.device_id
+        """
+    }
+
+    /// Everything known about one user's devices, the latest first, for operators.
+    func history(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
+        var records: [RegistrationRecord] = []
+        for row in try await database.query(Self.record(of: user)) { records.append(try RegistrationRecord(row)) }
+        return records
+    }
+
+    /// Present and past lie in an index each.
+    static func record(of user: AppUser) -> SQL {
+        """
+        SELECT \(RegistrationRecord.columns) FROM (
+            SELECT * FROM registry.registration
+            WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND state = 'active'
+            UNION ALL
+            SELECT * FROM registry.registration
+            WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND state <> 'active'
+        ) AS r
+        ORDER BY r.registered_at DESC, r.device_id
+        LIMIT 200
+        """
+    }
+}

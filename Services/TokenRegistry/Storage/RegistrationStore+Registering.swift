@@ -1,0 +1,165 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RegistrationStore {
+    /// Takes each claim: inserts it, or revives it, or takes it over from another user, and bumps its time. A claim from
+    /// before something that is known to have ended it is void.
+    ///
+    /// - Returns: the registrations that were taken; of a repeat too.
+    @discardableResult
+    func register(_ claims: [Claim]) async throws -> Set<UUID> {
+        var taken: Set<UUID> = []
+        for wave in claims.waves { taken.formUnion(try await register(wave: wave)) }
+        return taken
+    }
+
+    private func register(wave: [Claim]) async throws -> Set<UUID> {
+        // In the order of their keys: two batches then lock the same rows in the same order.
+        let claims = wave.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
+        let turns = Set(claims.flatMap { $0.1.turns })
+        return try await database.transaction { transaction in
+            try await transaction.execute(Turn.take(turns))
+            var taken: Set<UUID> = []
+            var arrived: [AppUser] = []
+            var installations: Set<Installation> = []
+            for row in try await transaction.query(Self.upsert(claims)) {
+                let row = try Taken(row)
+                taken.insert(row.device)
+                if row.hasArrived { arrived.append(row.user) }
+                if let id = row.installation { installations.insert(Installation(app: row.user.app, id: id)) }
+            }
+            if !installations.isEmpty { try await transaction.execute(Self.settle(Array(installations))) }
+            if !arrived.isEmpty {
+                try await transaction.execute(Self.eviction(of: Array(Set(arrived)), beyond: devicesPerUser))
+            }
+            return taken
+        }
+    }
+
+    /// One app on one device.
+    struct Installation: Hashable, Sendable {
+        var app: AppID
+        var id: InstallationID
+    }
+
+    /// What a claim is compared with is the moment that the row is known to be of: a registration holds against earlier
+    /// ones; an end holds against those until the moment it is about. A user's own leaving says nothing against another
+    /// user who registers the token. Who says an environment that was corrected means the registration that it was
+    /// moved to: tokens do not change worlds.
+    static func upsert(_ claims: [(device: UUID, claim: Claim)]) -> SQL {
+        let rows = claims.map(\.claim)
+        return """
+            INSERT INTO registry.registration AS r
+                (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
+                time_zone, app_version, registered_at, state_changed_at)
+            SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
+                CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
+                    ELSE 'production' END,
+                c.token, c.kind, c.installation, c.scope, c.topic, c.locale, c.time_zone, c.app_version, t.at,
+                statement_timestamp()
+            FROM unnest(
+                \(claims.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
+                \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
+                \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[],
+                \(rows.map(\.kind.rawValue))::text[], \(rows.map(\.installation?.rawValue))::text[],
+                \(rows.map(\.scope))::text[], \(rows.map(\.topic))::text[], \(rows.map(\.locale))::text[],
+                \(rows.map(\.timeZone))::text[], \(rows.map(\.appVersion))::text[],
+                \(rows.map(\.at?.date))::timestamptz[]
+            ) AS c (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
+                time_zone, app_version, at)
+            CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
+            LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
+            LEFT JOIN registry.registration s
+                ON s.device_id = c.device_id AND s.state = 'replaced' AND s.successor IS NOT NULL
+            WHERE e.erased_at IS NULL OR t.at > e.erased_at
+            ORDER BY 1
+            ON CONFLICT (device_id) DO UPDATE SET
+                user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
+                installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
+                locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
+                successor = NULL, state = 'active', state_reason = NULL,
+                state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
+                    THEN r.state_changed_at ELSE excluded.state_changed_at END
+            WHERE (excluded.registered_at > r.registered_at
+                    OR excluded.registered_at = r.registered_at AND excluded.user_id = r.user_id)
+                AND (r.state = 'active' OR excluded.registered_at > coalesce(r.ended_at, r.state_changed_at)
+                    OR excluded.user_id <> r.user_id AND r.state NOT IN ('invalidated', 'replaced'))
+            RETURNING r.device_id, r.app, r.user_id, r.installation, r.state_changed_at = statement_timestamp()
+            """
+    }
+
+    /// An installation has one user, who registered on it last: another's registrations on it end. And it has one token
+    /// of a kind and scope, the last (`push-protocols` C.6, rotation).
+    ///
+    /// Materialised, as below: joined from the other side, the ranking would be made again for every row.
+    static func settle(_ installations: [Installation]) -> SQL {
+        """
+        WITH ranked AS MATERIALIZED (
+            SELECT a.device_id, a.user_id, a.registered_at,
+                a.user_id = first_value(a.user_id) OVER installation AS is_owners,
+                row_number() OVER slot AS n,
+                max(a.registered_at) OVER slot AS replaced_at, max(a.registered_at) OVER installation AS taken_at
+            FROM unnest(
+                \(installations.map(\.app.rawValue))::text[], \(installations.map(\.id.rawValue))::text[]
+            ) AS i (app, installation)
+            JOIN registry.registration a ON a.app = i.app AND a.installation = i.installation AND a.state = 'active'
+            WINDOW installation AS (PARTITION BY a.app, a.installation ORDER BY a.registered_at DESC, a.device_id),
+                slot AS (
+                    PARTITION BY a.app, a.installation, a.kind, a.scope ORDER BY a.registered_at DESC, a.device_id)
+        )
+        UPDATE registry.registration r SET
+            state = CASE WHEN s.is_owners THEN 'replaced' ELSE 'signed-out' END,
+            state_reason = CASE WHEN s.is_owners THEN 'the token changed' ELSE 'another user signed in' END,
+            ended_at = CASE WHEN s.is_owners THEN s.replaced_at ELSE s.taken_at END,
+            state_changed_at = statement_timestamp()
+        FROM ranked s
+        WHERE r.device_id = s.device_id AND (NOT s.is_owners OR s.n > 1) AND r.state = 'active'
+            AND r.user_id = s.user_id AND r.registered_at = s.registered_at
+        """
+    }
+
+    static func eviction(of users: [AppUser], beyond limit: Int) -> SQL {
+        """
+        WITH ranked AS MATERIALIZED (
+            SELECT a.device_id, a.user_id, a.registered_at, row_number() OVER (
+                PARTITION BY a.app, a.user_id ORDER BY a.registered_at DESC, a.device_id) AS n
+            FROM unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[]) AS u (app, user_id)
+            JOIN registry.registration a ON a.app = u.app AND a.user_id = u.user_id AND a.state = 'active'
+        )
+        UPDATE registry.registration r
+        SET state = 'evicted', state_reason = 'too many devices', state_changed_at = statement_timestamp(),
+            ended_at = r.registered_at
+        FROM ranked s
+        WHERE r.device_id = s.device_id AND s.n > \(limit) AND r.state = 'active'
+            AND r.user_id = s.user_id AND r.registered_at = s.registered_at
+        """
+    }
+}
+
+/// A row that took a claim.
+private struct Taken {
+    let device: UUID
+    let user: AppUser
+    let installation: InstallationID?
+    /// Whether the user has it only since this statement.
+    let hasArrived: Bool
+
+    init(_ row: PostgresRow) throws(PostgresError) {
+        device = try row.decode(UUID.self, at: 0)
+        user = AppUser(app: try row.decode(AppID.self, at: 1), user: try row.decode(UserID.self, at: 2))
+        installation = try row.decode(InstallationID?.self, at: 3)
+        hasArrived = try row.decode(Bool.self, at: 4)
+    }
+}
+
+extension Claim {
+    /// Whose turns a registration takes: that of its user, whose devices are counted and whom an erasure may concern, and
+    /// that of its installation.
+    fileprivate var turns: [String] {
+        let user = Turn.user(app, user)
+        guard let installation else { return [user] }
+        return [user, Turn.installation(app, installation)]
+    }
+}

@@ -1,0 +1,108 @@
+import AMQP
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Publishes what the table announces, and forgets it once the broker has confirmed it. Any number of processes may run
+/// it: one publishes at a time. Runs until graceful shutdown.
+///
+/// An event that no queue is bound to is told to nobody: who wants device events binds a queue, and hears of what happens
+/// from then on.
+struct OutboxRelay: Service {
+    /// How often it looks when there was nothing to do.
+    static let pace = Duration.milliseconds(500)
+    /// How long the broker has for a batch. Shorter than an idle transaction may last (`PostgresConfiguration`).
+    static let patience = Duration.seconds(5)
+
+    private let service: String
+    private let store: OutboxStore
+    private let bus: any MessageBus
+    private let logger: Logger
+
+    init(service: String, store: OutboxStore, bus: any MessageBus, logger: Logger) {
+        self.service = service
+        self.store = store
+        self.bus = bus
+        self.logger = logger
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            while !Task.isCancelled {
+                do {
+                    let isStuck = try await publishDue()
+                    if trouble, !isStuck { logger.notice("Device events leave again") }
+                    trouble = isStuck
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        logger.warning("Device events cannot leave now; they wait", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+            }
+        }
+    }
+
+    /// Publishes all that waits.
+    ///
+    /// - Returns: whether the broker refused some, which stay.
+    func publishDue() async throws -> Bool {
+        while let (lent, left) = try await store.drain(publish: publish) {
+            if left < lent { return true }
+            if lent < OutboxStore.batch { return false }
+        }
+        return false
+    }
+
+    private func publish(_ announcements: [Announcement]) async throws -> [Int64] {
+        let messages = try announcements.map {
+            try Outbound($0.event, to: .devices, routingKey: $0.event.routingKey).message(from: service)
+        }
+        let bus = bus
+        let answers = try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
+            group.addTask { try await bus.publish(messages) }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                throw Outage("the broker", underlying: TookTooLong())
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? []
+        }
+        var published: [Int64] = []
+        for (announcement, answer) in zip(announcements, answers) {
+            switch answer {
+            case .confirmed: count(announcement.event, heard: true)
+            // 312 NO_ROUTE: there is the exchange, and nobody listens.
+            case .returned(312, _): count(announcement.event, heard: false)
+            case .nacked: continue
+            case .returned(let code, let text):
+                logger.error(
+                    "A device event is refused and published again: apply the topology, or check its permissions",
+                    metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])
+                continue
+            }
+            published.append(announcement.number)
+        }
+        return published
+    }
+
+    private struct TookTooLong: Error, CustomStringConvertible {
+        let description = "it did not confirm within \(OutboxRelay.patience)"
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_registry_events_total` | counter | event, heard | device events that left; `heard` is no where no queue is bound |
+    private func count(_ event: DeviceEvent, heard: Bool) {
+        Counter(
+            label: "heliograph_registry_events_total",
+            dimensions: [("event", event.past.rawValue), ("heard", heard ? "yes" : "no")]
+        ).increment()
+    }
+}

@@ -1,0 +1,45 @@
+import Logging
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Flags what was not seen for a month and ends what its provider has forgotten (``StaleRule``), one small step after the
+/// other: a table of a hundred million rows is looked through in little more than a day. Any number of processes may run
+/// it: each step is one's. Runs until graceful shutdown.
+struct StaleSweeper: Service {
+    /// Between two steps.
+    static let pace = Duration.seconds(1)
+    /// Between the end of the table and beginning anew.
+    static let rest = Duration.seconds(3600)
+
+    private let store: SweepStore
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    init(store: SweepStore, now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger) {
+        self.store = store
+        self.now = now
+        self.logger = logger
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            while !Task.isCancelled {
+                var pause = Self.pace
+                do {
+                    if case .finished = try await store.advance(now: now()) { pause = Self.rest }
+                    trouble = false
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        logger.warning(
+                            "Stale registrations cannot be looked for now", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: pause)) != nil else { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import PushProtocol
+
+@testable import TokenRegistry
+
+/// What the registry is meant to do, for one app, one operation after the other, in as few words as possible. Times are
+/// always given.
+struct RegistryModel {
+    struct Row: Hashable {
+        var device: UUID
+        var user: UserID
+        var provider: Provider
+        var environment: ProviderEnvironment
+        var token: DeviceToken?
+        var kind: RegistrationKind
+        var installation: InstallationID?
+        var scope: String?
+        var registeredAt: Timestamp
+        var state = RegistrationState.active
+        var endedAt: Timestamp?
+        var successor: UUID?
+        var isStale = false
+    }
+
+    struct Announced: Hashable {
+        var device: UUID
+        var user: UserID
+        var past: DeviceEvent.Past
+    }
+
+    let app: AppID
+    let cap: Int
+    private(set) var rows: [UUID: Row] = [:]
+    private var erasedAt: [UserID: Timestamp] = [:]
+    private(set) var announced: [Announced] = []
+
+    init(app: AppID, cap: Int) {
+        self.app = app
+        self.cap = cap
+    }
+
+    func devices(of user: UserID) -> Set<UUID> {
+        Set(active.filter { $0.user == user }.map(\.device))
+    }
+
+    private var active: [Row] { rows.values.filter { $0.state == .active } }
+
+    // MARK: - Operations
+
+    /// Whether the claim was taken.
+    mutating func register(_ claim: Claim) -> UUID? {
+        guard let at = claim.at, erasedAt[claim.user].map({ at > $0 }) ?? true else { return nil }
+        let device = current(claim.device)
+        var new = Row(
+            device: device, user: claim.user, provider: claim.provider,
+            environment: device == claim.device ? claim.environment : claim.environment.other, token: claim.token,
+            kind: claim.kind, installation: claim.installation, scope: claim.scope, registeredAt: at)
+        new.isStale = false
+        let old = rows[device]
+        if let old, !accepts(old, new) { return nil }
+        put(new)
+        if let installation = claim.installation { settle(installation) }
+        if old?.state != .active || old?.user != claim.user { evict(claim.user) }
+        return device
+    }
+
+    private func accepts(_ old: Row, _ new: Row) -> Bool {
+        let isOwners = old.user == new.user
+        guard new.registeredAt > old.registeredAt || new.registeredAt == old.registeredAt && isOwners else {
+            return false
+        }
+        switch old.state {
+        case .active: return true
+        case .invalidated, .replaced: return new.registeredAt > old.endedAt!
+        case .signedOut, .evicted, .stale, .erased: return !isOwners || new.registeredAt > old.endedAt!
+        }
+    }
+
+    private mutating func settle(_ installation: InstallationID) {
+        let here = active.filter { $0.installation == installation }.sorted(by: isLater)
+        for row in here {
+            let slot = here.filter { $0.kind == row.kind && $0.scope == row.scope }
+            if row.user != here[0].user {
+                end(row, .signedOut, at: here[0].registeredAt)
+            } else if row.device != slot[0].device {
+                end(row, .replaced, at: slot[0].registeredAt)
+            }
+        }
+    }
+
+    private mutating func evict(_ user: UserID) {
+        for row in active.filter({ $0.user == user }).sorted(by: isLater).dropFirst(cap) {
+            end(row, .evicted, at: row.registeredAt)
+        }
+    }
+
+    mutating func unregister(_ claim: Claim) {
+        guard let at = claim.at, var row = rows[current(claim.device)], row.user == claim.user, row.registeredAt <= at
+        else { return }
+        switch row.state {
+        case .active: end(row, .signedOut, at: at)
+        case .signedOut, .evicted, .stale:
+            if row.endedAt! < at { end(row, .signedOut, at: at) }
+        case .invalidated, .replaced:
+            row.endedAt = max(row.endedAt!, at)
+            put(row)
+        case .erased: break
+        }
+    }
+
+    mutating func deactivate(_ device: UUID, since: Timestamp) -> Bool {
+        guard let row = rows[device], row.state == .active, row.registeredAt <= since else { return false }
+        end(row, .invalidated, at: since)
+        return true
+    }
+
+    mutating func correct(_ device: UUID, to environment: ProviderEnvironment) -> Bool {
+        guard let old = rows[device], old.state == .active, old.provider == .apns, old.environment != environment else {
+            return false
+        }
+        var new = old
+        new.environment = environment
+        new.device = DerivedID.device(app: app, provider: .apns, environment: environment, token: old.token!)
+        end(old, .replaced, at: old.registeredAt, successor: new.device)
+        let other = rows[new.device]
+        let isLater = other.map {
+            $0.registeredAt <= old.registeredAt && ($0.state == .active || $0.endedAt! <= old.registeredAt)
+        }
+        if isLater ?? true { put(new) }
+        return true
+    }
+
+    mutating func erase(_ user: UserID, at moment: Timestamp) -> Int {
+        let moment = max(moment, erasedAt[user] ?? moment)
+        erasedAt[user] = moment
+        let theirs = rows.values.filter { $0.user == user && $0.state != .erased && $0.registeredAt <= moment }
+        for row in theirs {
+            var row = row
+            row.token = nil
+            row.installation = nil
+            row.scope = nil
+            row.isStale = false
+            row.successor = nil
+            end(row, .erased, at: moment)
+        }
+        return theirs.count
+    }
+
+    mutating func sweep(now: Timestamp) {
+        for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
+            var row = row
+            let isForgotten = row.provider == .fcm && row.kind != .fcmWeb && now - row.registeredAt > .seconds(270 * 86_400)
+            row.isStale = true
+            if isForgotten { end(row, .stale, at: row.registeredAt) } else { put(row) }
+        }
+    }
+
+    // MARK: - Parts
+
+    /// Who says an environment that was corrected means the registration that it was moved to.
+    private func current(_ device: UUID) -> UUID {
+        guard let row = rows[device], row.state == .replaced else { return device }
+        return row.successor ?? device
+    }
+
+    private func isLater(_ a: Row, _ b: Row) -> Bool {
+        a.registeredAt != b.registeredAt
+            ? a.registeredAt > b.registeredAt : a.device.uuidString < b.device.uuidString
+    }
+
+    private mutating func end(_ row: Row, _ state: RegistrationState, at moment: Timestamp, successor: UUID? = nil) {
+        var row = row
+        row.state = state
+        row.endedAt = moment
+        if let successor { row.successor = successor }
+        put(row)
+    }
+
+    private mutating func put(_ new: Row) {
+        let old = rows[new.device]
+        rows[new.device] = new
+        func tell(_ past: DeviceEvent.Past, _ user: UserID) {
+            announced.append(Announced(device: new.device, user: user, past: past))
+        }
+        if let old, old.state == .active, old.user != new.user { tell(.replaced, old.user) }
+        if new.state == .active {
+            let isSame =
+                old.map {
+                    $0.state == .active && $0.user == new.user && $0.kind == new.kind
+                        && $0.installation == new.installation && $0.scope == new.scope
+                } ?? false
+            if isSame, let old, !old.isStale, new.isStale { return tell(.stale, new.user) }
+            if !isSame || old?.isStale != new.isStale { tell(.registered, new.user) }
+        } else if old?.state != new.state, new.state == .erased {
+            tell(.erased, new.user)
+        } else if old?.state == .active {
+            switch new.state {
+            case .signedOut: tell(.signedOut, new.user)
+            case .invalidated: tell(.deactivated, new.user)
+            case .replaced: tell(new.successor == nil ? .replaced : .corrected, new.user)
+            case .evicted: tell(.evicted, new.user)
+            case .stale: tell(.stale, new.user)
+            case .active, .erased: break
+            }
+        }
+    }
+}
+
+extension ProviderEnvironment {
+    var other: ProviderEnvironment { self == .production ? .development : .production }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// Random sequences of operations on the store and on the model, compared after every step: what is answered, every row,
+/// and everything that is announced. Sequences are apps of their own, so many take their steps together, in batches.
+@Suite(.timeLimit(.minutes(5))) struct RegistryPropertyTests {
+    static let sequences = 10_000
+    static let together = 250
+    static let steps = 9
+    static let cap = 3
+
+    @Test func `ten thousand random sequences come to what the model says`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        try await StoreFixture.withStore(devicesPerUser: Self.cap) { store, pool in
+            for round in 0..<(Self.sequences / Self.together) {
+                try await Self.play(seed: seed &+ UInt64(round), store, pool)
+                try await pool.execute("TRUNCATE registry.registration, registry.erasure, registry.outbox")
+            }
+        }
+    }
+
+    /// Takes `together` sequences through all their steps.
+    private static func play(seed: UInt64, _ store: RegistrationStore, _ pool: PostgresPool) async throws {
+        var random = SplitMix(seed: seed)
+        var now = Timestamp(milliseconds: Timestamp.now.milliseconds / 86_400_000 * 86_400_000) + .seconds(-86_400 * 3650)
+        var models = (0..<together).map { RegistryModel(app: AppID(rawValue: "app-\($0)")!, cap: cap) }
+        for step in 0..<steps {
+            now = now + .seconds(86_400 * Int64.random(in: 1...80, using: &random))
+            let operations = models.map { RegistryOperation.random(app: $0.app, now: now, using: &random) }
+            try await carryOut(operations, on: &models, store, "seed \(seed), step \(step)")
+            if step.isMultiple(of: 3) {
+                let sweep = SweepStore(pool, step: 100)
+                while case .more = try await sweep.advance(now: now) {}
+                for index in models.indices { models[index].sweep(now: now) }
+            }
+            try await compare(models, store, pool, "seed \(seed), step \(step)")
+        }
+    }
+
+    private static func carryOut(
+        _ operations: [RegistryOperation], on models: inout [RegistryModel], _ store: RegistrationStore, _ place: String
+    ) async throws {
+        var batches: (claims: [Claim], departures: [Claim], invalidations: [Invalidation]) = ([], [], [])
+        var expected: (taken: Set<UUID>, gone: Set<UUID>) = ([], [])
+        for (index, operation) in operations.enumerated() {
+            switch operation {
+            case .register(let claims):
+                batches.claims += claims
+                for claim in claims { if let device = models[index].register(claim) { expected.taken.insert(device) } }
+            case .unregister(let claim):
+                batches.departures.append(claim)
+                models[index].unregister(claim)
+            case .deactivate(let device, let since):
+                batches.invalidations.append(
+                    Invalidation(
+                        app: models[index].app, device: device, notRegisteredSince: since, reason: "Unregistered"))
+                if models[index].deactivate(device, since: since) { expected.gone.insert(device) }
+            case .correct(let device, let environment):
+                let moved = try await store.correct(device: device, of: models[index].app, to: environment)
+                #expect(moved == models[index].correct(device, to: environment), "\(place), app \(index)")
+            case .erase(let user, let moment):
+                let count = try await store.erase(AppUser(app: models[index].app, user: user), at: moment)
+                #expect(count == models[index].erase(user, at: moment), "\(place), app \(index)")
+            }
+        }
+        #expect(try await store.register(batches.claims) == expected.taken, "\(place)")
+        try await store.unregister(batches.departures)
+        #expect(try await store.deactivate(batches.invalidations) == expected.gone, "\(place)")
+    }
+
+    private static func compare(
+        _ models: [RegistryModel], _ store: RegistrationStore, _ pool: PostgresPool, _ place: String
+    ) async throws {
+        let users = ["a", "b", "c"].map { UserID(rawValue: $0)! }
+        let keys = models.flatMap { model in users.map { AppUser(app: model.app, user: $0) } }
+        let devices = try await store.devices(of: Set(keys))
+        let rows = try await StoredRow.all(pool)
+        let announced = try await StoredRow.announced(pool)
+        for (index, model) in models.enumerated() {
+            for user in users {
+                let found = Set(devices[AppUser(app: model.app, user: user), default: []].map(\.device))
+                #expect(found == model.devices(of: user), "\(place), app \(index), user \(user)")
+            }
+            // The first difference is told, and ends the test: what follows from it says nothing.
+            try #require(rows[model.app, default: [:]] == model.rows, "\(place), app \(index)")
+            let told = Dictionary(grouping: model.announced, by: \.device)
+            try #require(announced[model.app, default: [:]] == told, "\(place), app \(index)")
+        }
+    }
+}
+
+/// The table as it is, in the model's words.
+private enum StoredRow {
+    static func all(_ pool: PostgresPool) async throws -> [AppID: [UUID: RegistryModel.Row]] {
+        var all: [AppID: [UUID: RegistryModel.Row]] = [:]
+        for row in try await pool.query("SELECT * FROM registry.registration") {
+            let device = try row.decode(UUID.self, at: "device_id")
+            let app = try row.decode(AppID.self, at: "app")
+            let state = try row.decode(RegistrationState.self, at: "state")
+            all[app, default: [:]][device] = RegistryModel.Row(
+                device: device, user: try row.decode(at: "user_id"), provider: try row.decode(at: "provider"),
+                environment: try row.decode(at: "environment"),
+                token: try row.decode(String?.self, at: "token").map { DeviceToken(secret: $0) },
+                kind: try row.decode(at: "kind"), installation: try row.decode(at: "installation"),
+                scope: try row.decode(at: "scope"),
+                registeredAt: Timestamp(try row.decode(Date.self, at: "registered_at")), state: state,
+                endedAt: try row.decode(Date?.self, at: "ended_at").map(Timestamp.init),
+                successor: try row.decode(at: "successor"),
+                isStale: try row.decode(Date?.self, at: "stale_since") != nil)
+        }
+        return all
+    }
+
+    /// What was announced of each registration, in order.
+    static func announced(_ pool: PostgresPool) async throws -> [AppID: [UUID: [RegistryModel.Announced]]] {
+        var all: [AppID: [UUID: [RegistryModel.Announced]]] = [:]
+        for row in try await pool.query("SELECT * FROM registry.outbox WHERE device_id IS NOT NULL ORDER BY id") {
+            let device = try row.decode(UUID.self, at: "device_id")
+            all[try row.decode(AppID.self, at: "app"), default: [:]][device, default: []].append(
+                RegistryModel.Announced(
+                    device: device, user: try row.decode(at: "user_id"), past: try row.decode(at: "past")))
+        }
+        return all
+    }
+}

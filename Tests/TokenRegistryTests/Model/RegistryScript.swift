@@ -1,0 +1,52 @@
+import Foundation
+import PushProtocol
+import TestSupport
+
+@testable import TokenRegistry
+
+/// One random operation on one app's registrations; few users, tokens and installations, so that they meet.
+enum RegistryOperation {
+    case register([Claim])
+    case unregister(Claim)
+    case deactivate(UUID, since: Timestamp)
+    case correct(UUID, to: ProviderEnvironment)
+    case erase(UserID, at: Timestamp)
+
+    /// - Parameter now: the sequence's own clock; what comes late is of up to a hundred days before.
+    static func random(app: AppID, now: Timestamp, using random: inout SplitMix) -> RegistryOperation {
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0..<8:
+            let first = claim(app, now, &random)
+            let more = (0..<Int.random(in: 0...2, using: &random)).map { _ in
+                var claim = claim(app, now, &random)
+                claim.user = first.user
+                return claim
+            }
+            return .register([first] + more)
+        case 8..<10: return .unregister(claim(app, now, &random))
+        case 10..<12: return .deactivate(claim(app, now, &random).device, since: late(now, &random))
+        case 12..<15:
+            let claim = claim(app, now, &random)
+            return .correct(claim.device, to: Bool.random(using: &random) ? .production : .development)
+        default: return .erase(claim(app, now, &random).user, at: late(now, &random))
+        }
+    }
+
+    private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> Claim {
+        let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid, .fcmWeb]
+            .randomElement(using: &random)!
+        let installation = ["i1", "i2", nil, nil].randomElement(using: &random)!
+        return Claim(
+            app: app, user: UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!, provider: kind.provider,
+            environment: [.production, .development].randomElement(using: &random)!,
+            token: DeviceToken(secret: ["01", "02", "03"].randomElement(using: &random)!), kind: kind,
+            installation: installation.flatMap { InstallationID(rawValue: $0) },
+            scope: kind == .liveActivity ? ["s", "t"].randomElement(using: &random)! : nil,
+            at: late(now, &random))
+    }
+
+    private static func late(_ now: Timestamp, _ random: inout SplitMix) -> Timestamp {
+        guard Int.random(in: 0..<4, using: &random) == 0 else { return now }
+        return now + .seconds(-86_400 * Int64.random(in: 0...100, using: &random))
+    }
+}
