@@ -150,8 +150,36 @@ import Testing
         }
     }
 
+    @Test func `two hundred parallel upserts of one installation leave one token`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        let user = number.isMultiple(of: 3) ? "a" : "b"
+                        try await store.register([Fixture.claim(user, String(format: "%04x", number), on: "phone")])
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let users = [Fixture.user("a"), Fixture.user("b")]
+            #expect(try await store.devices(of: Set(users)).values.joined().count == 1)
+        }
+    }
+
+    @Test func `the cap holds however many register at once`() async throws {
+        try await Fixture.withStore(devicesPerUser: 5) { store, _ in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<60 {
+                    group.addTask { try await store.register([Fixture.claim("a", String(format: "%04x", number))]) }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await store.tokens(of: "a").count == 5)
+        }
+    }
+
     @Test func `batches of the same tokens in opposite orders do not deadlock`() async throws {
-        let claims = (0..<RegistrationStore.usualDevicesPerUser).map { Fixture.claim("a", String(format: "%04x", $0)) }
+        let claims = (0..<100).map { Fixture.claim("u\($0)", String(format: "%04x", $0)) }
         try await Fixture.withStore { store, _ in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<20 {
@@ -159,7 +187,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            #expect(try await store.tokens(of: "a").count == 100)
+            #expect(try await store.devices(of: Set(claims.map { AppUser(app: $0.app, user: $0.user) })).count == 100)
         }
     }
 

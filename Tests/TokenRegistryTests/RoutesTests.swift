@@ -110,4 +110,49 @@ import Testing
             ) { #expect($0.status == .badRequest) }
         }
     }
+
+    @Test func `a client that names its installation has its token replaced`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        let app = try #require(AppID(rawValue: "shared"))
+        try await Self.withRoutes { client, store in
+            var headers = Self.headers(token)
+            headers[HTTPField.Name("X-Client-Id")!] = "7d0e0f52-3a30-4a3f-8d3c-0d3bd9a0b7c1"
+            for device in ["aa", "bb"] {
+                let body = ByteBuffer(string: #"{"token":"\#(device)","platform":"ios","environment":"sandbox"}"#)
+                try await client.execute(uri: "\(Self.path)/register", method: .post, headers: headers, body: body) {
+                    #expect($0.status == .ok)
+                }
+            }
+            #expect(try await store.tokens(of: "456", app: app) == ["bb"])
+            headers[HTTPField.Name("X-Client-Id")!] = "a b"
+            try await client.execute(uri: "\(Self.path)/register", method: .post, headers: headers, body: Self.body) {
+                let answer = try Self.json($0)
+                #expect($0.status == .badRequest)
+                #expect(answer["error"]?.string?.contains("X-Client-Id") == true)
+            }
+        }
+    }
+
+    @Test func `an operator erases a user, and nobody else does`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        try await Self.withRoutes { client, store in
+            try await client.execute(
+                uri: "\(Self.path)/register", method: .post, headers: Self.headers(token), body: Self.body
+            ) { #expect($0.status == .ok) }
+            let uri = "/v1/operator/devices?app=shared&user=456"
+            try await client.execute(uri: uri, method: .delete, headers: Self.headers(token)) {
+                #expect($0.status == .unauthorized)
+            }
+            for erased: JSONValue in [1, 0] {
+                try await client.execute(uri: uri, method: .delete, headers: Self.headers("operator-key")) {
+                    let answer = try Self.json($0)
+                    #expect(answer == ["erased": erased])
+                }
+            }
+            try await client.execute(uri: uri, method: .get, headers: Self.headers("operator-key")) { response in
+                let device = try #require(try Self.json(response)["devices"]?.array?.first)
+                #expect(device["state"] == "erased" && device["token"] == JSONValue.null)
+            }
+        }
+    }
 }

@@ -34,7 +34,8 @@ enum StoreFixture {
     ) -> Claim {
         Claim(
             app: app, user: UserID(rawValue: user)!, provider: provider, environment: environment,
-            token: DeviceToken(secret: token), kind: kind, installation: installation.map { InstallationID(rawValue: $0)! },
+            token: DeviceToken(secret: token), kind: kind,
+            installation: installation.map { InstallationID(rawValue: $0)! },
             scope: scope, at: at)
     }
 

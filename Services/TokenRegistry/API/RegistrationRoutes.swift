@@ -60,7 +60,8 @@ struct RegistrationRoutes: Sendable {
         guard let text = request.headers[.clientID] else { return nil }
         guard let id = InstallationID(rawValue: text) else {
             throw APIRefusal(
-                status: .badRequest, message: "the header X-Client-Id is invalid: expected 1–128 visible ASCII characters")
+                status: .badRequest,
+                message: "the header X-Client-Id is invalid: expected 1–128 visible ASCII characters")
         }
         return id
     }

@@ -32,7 +32,8 @@ struct SweepStore: Sendable {
             let turn = try await transaction.query("SELECT position FROM registry.sweep FOR UPDATE SKIP LOCKED")
             guard let position = try turn.first?.decode(UUID.self, at: 0) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
-            let changed = try await transaction.execute(Self.marking(after: position, until: end ?? Self.last, now: now))
+            let changed = try await transaction.execute(
+                Self.marking(after: position, until: end ?? Self.last, now: now))
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             return end == nil ? .finished(changed: changed) : .more(changed: changed)
         }

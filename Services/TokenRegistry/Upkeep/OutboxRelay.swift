@@ -39,7 +39,8 @@ struct OutboxRelay: Service {
                     trouble = isStuck
                 } catch {
                     if !trouble, !Task.isCancelled {
-                        logger.warning("Device events cannot leave now; they wait", metadata: [LogKey.error: "\(error)"])
+                        logger.warning(
+                            "Device events cannot leave now; they wait", metadata: [LogKey.error: "\(error)"])
                     }
                     trouble = true
                 }

@@ -149,7 +149,8 @@ struct RegistryModel {
     mutating func sweep(now: Timestamp) {
         for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
             var row = row
-            let isForgotten = row.provider == .fcm && row.kind != .fcmWeb && now - row.registeredAt > .seconds(270 * 86_400)
+            let isForgotten =
+                row.provider == .fcm && row.kind != .fcmWeb && now - row.registeredAt > .seconds(270 * 86_400)
             row.isStale = true
             if isForgotten { end(row, .stale, at: row.registeredAt) } else { put(row) }
         }

@@ -1,0 +1,91 @@
+import Foundation
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+@Suite(.timeLimit(.minutes(2))) struct DeviceCommandHandlerTests {
+    typealias Fixture = StoreFixture
+
+    static func inbound(_ command: DeviceCommand.Command, app: AppID = Fixture.app) throws -> Inbound {
+        let id = DerivedID.uuid5(DerivedID.namespace, ["\(command)"])
+        let message = DeviceCommand(trace: Trace(id: id, correlation: "e", causation: "e"), app: app, command: command)
+        return Inbound(
+            queue: .registryDevices, exchange: "devices", routingKey: message.routingKey, body: try message.wireBody())
+    }
+
+    static func registrant(_ token: String, at: Timestamp? = nil) -> Registrant {
+        Registrant(
+            user: UserID(rawValue: "a")!, provider: .apns, environment: .production, token: DeviceToken(secret: token),
+            kind: .voip, installation: InstallationID(rawValue: "phone"), locale: "de-CH", at: at)
+    }
+
+    private func handle(
+        _ inbound: [Inbound], _ store: RegistrationStore
+    ) async throws -> [Disposition] {
+        let handler = DeviceCommandHandler(store: store, apps: [Fixture.app], logger: Logger(label: "tests"))
+        let batch = try inbound.map { Delivery(inbound: $0, message: try handler.decode($0)) }
+        return try await handler.handle(batch).map(\.disposition)
+    }
+
+    @Test func `a batch is carried out in its order, and again without harm`() async throws {
+        try await Fixture.withStore { store, _ in
+            let at = Timestamp.now + .seconds(-60)
+            let user = UserID(rawValue: "a")!
+            let batch = [
+                try Self.inbound(.register(Self.registrant("01", at: at))),
+                try Self.inbound(
+                    .unregister(
+                        user: user, provider: .apns, environment: .production, token: DeviceToken(secret: "01"),
+                        at: at + .seconds(1))),
+                try Self.inbound(.register(Self.registrant("02", at: at + .seconds(2)))),
+            ]
+            for _ in 0..<2 {
+                #expect(try await handle(batch, store) == [.done, .done, .done])
+                #expect(try await store.tokens(of: "a") == ["02"])
+            }
+            let record = try #require(try await store.history(of: Fixture.user("a")).first)
+            #expect(record.registration.kind == .voip && record.locale == "de-CH")
+            #expect(record.registration.registeredAt == at + .seconds(2))
+        }
+    }
+
+    @Test func `an app that nobody configured is dead-lettered, and stops nobody else`() async throws {
+        let other = try #require(AppID(rawValue: "other"))
+        try await Fixture.withStore { store, _ in
+            let dispositions = try await handle(
+                [
+                    try Self.inbound(.register(Self.registrant("01")), app: other),
+                    try Self.inbound(.register(Self.registrant("02"))),
+                ], store)
+            guard case .deadLetter(let reason) = dispositions[0] else { return #expect(Bool(false)) }
+            #expect(reason.code == "unknown-app" && dispositions[1] == .done)
+            #expect(try await store.tokens(of: "a") == ["02"])
+        }
+    }
+
+    @Test func `what cannot be stored is refused by the member's name`() async throws {
+        try await Fixture.withStore { store, _ in
+            var registrants: [(String, Registrant)] = [("command.token", Self.registrant("XY"))]
+            for (name, path) in [
+                ("kind", \Registrant.appVersion), ("scope", \.scope), ("topic", \.topic), ("locale", \.locale),
+                ("timeZone", \.timeZone), ("appVersion", \.appVersion),
+            ] {
+                var registrant = Self.registrant("01")
+                if name == "kind" { registrant.kind = .fid } else { registrant[keyPath: path] = "a b" }
+                registrants.append(("command.\(name)", registrant))
+            }
+            let handler = DeviceCommandHandler(store: store, apps: [Fixture.app], logger: Logger(label: "tests"))
+            for (path, registrant) in registrants {
+                let inbound = try Self.inbound(.register(registrant))
+                let error = #expect(throws: WireError.self) { try handler.decode(inbound) }
+                #expect(
+                    error.map { "\($0)".hasPrefix("\(path) is invalid") } == true,
+                    "\(path): \(String(describing: error))")
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// One app on one device: one user, and one token of a kind.
+@Suite(.timeLimit(.minutes(2))) struct InstallationTests {
+    typealias Fixture = StoreFixture
+
+    private func states(_ store: RegistrationStore, _ user: String) async throws -> [String: String] {
+        let history = try await store.history(of: Fixture.user(user))
+        return Dictionary(
+            uniqueKeysWithValues: history.map {
+                ($0.registration.token.secret, "\($0.state.rawValue): \($0.reason ?? "")")
+            })
+    }
+
+    @Test func `a new token of an installation replaces the one before it`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "01", on: "phone")])
+            try await store.register([Fixture.claim("a", "02", on: "phone"), Fixture.claim("a", "03", on: "tablet")])
+            #expect(try await store.tokens(of: "a") == ["02", "03"])
+            #expect(try await states(store, "a")["01"] == "replaced: the token changed")
+            try await store.register([Fixture.claim("a", "01", on: "phone")])
+            #expect(try await store.tokens(of: "a") == ["01", "03"])
+        }
+    }
+
+    @Test func `tokens of other kinds and scopes stand side by side`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([
+                Fixture.claim("a", "01", on: "phone"), Fixture.claim("a", "02", kind: .voip, on: "phone"),
+                Fixture.claim("a", "03", kind: .liveActivity, on: "phone", scope: "match-1"),
+                Fixture.claim("a", "04", kind: .liveActivity, on: "phone", scope: "match-2"),
+                Fixture.claim("a", "05", .fcm, kind: .fcmToken, on: "phone"),
+                Fixture.claim("a", "06", .fcm, kind: .fid, on: "phone"),
+            ])
+            #expect(try await store.tokens(of: "a") == ["01", "02", "03", "04", "05", "06"])
+            try await store.register([
+                Fixture.claim("a", "07", kind: .voip, on: "phone"),
+                Fixture.claim("a", "08", kind: .liveActivity, on: "phone", scope: "match-2"),
+            ])
+            #expect(try await store.tokens(of: "a") == ["01", "03", "05", "06", "07", "08"])
+        }
+    }
+
+    @Test func `whoever signs in on an installation ends everything that was another's there`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register([
+                Fixture.claim("a", "01", on: "phone"), Fixture.claim("a", "02", kind: .voip, on: "phone"),
+                Fixture.claim("a", "03"),
+            ])
+            try await store.register([Fixture.claim("b", "01", on: "phone")])
+            #expect(try await store.tokens(of: "a") == ["03"])
+            #expect(try await store.tokens(of: "b") == ["01"])
+            #expect(try await states(store, "a")["02"] == "signed-out: another user signed in")
+        }
+    }
+
+    @Test func `an installation of the same name in another app is another`() async throws {
+        let other = try #require(AppID(rawValue: "hide-and-seek"))
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "01", on: "phone")])
+            try await store.register([Fixture.claim("b", "02", app: other, on: "phone")])
+            #expect(try await store.tokens(of: "a") == ["01"])
+        }
+    }
+
+    @Test func `a token that comes late does not replace the one that came after it`() async throws {
+        let now = Timestamp.now
+        try await Fixture.withStore { store, _ in
+            try await store.register([Fixture.claim("a", "02", on: "phone", at: now)])
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: now + .seconds(-60))])
+            #expect(try await store.tokens(of: "a") == ["02"])
+        }
+    }
+
+    @Test func `what a batch says of one installation is taken in its order`() async throws {
+        try await Fixture.withStore { store, _ in
+            try await store.register((1...5).map { Fixture.claim("a", "0\($0)", on: "phone") })
+            #expect(try await store.tokens(of: "a") == ["05"])
+        }
+    }
+
+    @Test func `what is known of a device is what was said last`() async throws {
+        try await Fixture.withStore { store, _ in
+            var claim = Fixture.claim("a", "01", on: "phone")
+            (claim.locale, claim.timeZone, claim.appVersion, claim.topic) = (
+                "de-CH", "Europe/Zurich", "4.2", "com.other"
+            )
+            try await store.register([claim])
+            let record = try #require(try await store.history(of: Fixture.user("a")).first)
+            #expect([record.locale, record.timeZone, record.appVersion] == ["de-CH", "Europe/Zurich", "4.2"])
+            #expect(record.registration.topic == "com.other" && record.registration.installation?.rawValue == "phone")
+            try await store.register([Fixture.claim("a", "01")])
+            let later = try #require(try await store.history(of: Fixture.user("a")).first)
+            #expect(later.locale == nil && later.registration.installation == nil && later.registration.topic == nil)
+        }
+    }
+
+    @Test func `signing in and out with an environment that was corrected means the registration that lives`()
+        async throws
+    {
+        let misplaced = Fixture.claim("a", "01", environment: .production)
+        try await Fixture.withStore { store, _ in
+            try await store.register([misplaced])
+            #expect(try await store.correct(device: misplaced.device, of: Fixture.app, to: .development))
+            try await store.register([misplaced])
+            let devices = try await store.devices(of: [Fixture.user("a")])[Fixture.user("a"), default: []]
+            #expect(devices.map(\.environment) == [.development])
+            try await store.unregister([misplaced])
+            #expect(try await store.tokens(of: "a") == [])
+        }
+    }
+}

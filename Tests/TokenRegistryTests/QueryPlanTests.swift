@@ -1,0 +1,95 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// On a table too large to be read through, no statement of the hot paths does.
+@Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
+    typealias Fixture = StoreFixture
+    static let size = 100_000
+
+    /// A table of `size` registrations: a third in the past, half with an installation.
+    private static func fill(_ pool: PostgresPool) async throws {
+        try await pool.transaction { transaction in
+            // A bulk load announces nothing.
+            try await transaction.execute("SET LOCAL session_replication_role = replica")
+            try await transaction.execute(
+                """
+                INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, kind,
+                    installation, registered_at, state, state_reason, state_changed_at)
+                SELECT md5(n::text)::uuid, \(Fixture.app.rawValue), 'user-' || n / 2, 'apns', 'production', md5(n::text),
+                    'alert', CASE WHEN n % 2 = 0 THEN 'installation-' || n END, now() - n * interval '1 minute',
+                    CASE WHEN n % 3 = 0 THEN 'signed-out' ELSE 'active' END,
+                    CASE WHEN n % 3 = 0 THEN 'unregistered' END, now()
+                FROM generate_series(1, \(size)) AS n
+                """)
+        }
+        try await pool.execute("ANALYZE registry.registration")
+    }
+
+    private static func plan(_ statement: SQL, _ pool: PostgresPool) async throws -> String {
+        try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
+    }
+
+    @Test func `every statement of the hot paths finds its rows by an index`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await Self.fill(pool)
+            let claims = (0..<200).map {
+                Fixture.claim("user-\($0)", String(format: "%04x", $0), on: "installation-\($0)", at: .now)
+            }
+            let users = claims.map { AppUser(app: $0.app, user: $0.user) }
+            let devices = claims.map { ($0.device, $0) }
+            let first = claims[0].device
+            let statements: [(String, SQL)] = [
+                ("resolving 200 users", RegistrationStore.resolution(of: users)),
+                ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
+                ("registering", RegistrationStore.upsert(devices)),
+                (
+                    "settling installations",
+                    RegistrationStore.settle(
+                        claims.map { .init(app: $0.app, id: $0.installation!) })
+                ),
+                ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
+                ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.user, nil) })),
+                (
+                    "deactivating",
+                    RegistrationStore.invalidation(
+                        claims.map { .init(app: $0.app, device: $0.device, notRegisteredSince: .now, reason: "r") })
+                ),
+                ("correcting", RegistrationStore.correction(of: first, to: claims[1].device, in: .development)),
+                ("listing", RegistrationStore.record(of: users[0])),
+                ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
+                ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
+                ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
+            ]
+            for (what, statement) in statements {
+                let plan = try await Self.plan(statement, pool)
+                #expect(!plan.contains("Seq Scan on registration"), "\(what):\n\(plan)")
+                #expect(plan.contains("registration_") || what == "registering", "\(what):\n\(plan)")
+            }
+        }
+    }
+
+    @Test func `a plan that does read the table through would be found`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await Self.fill(pool)
+            let plan = try await Self.plan("SELECT * FROM registry.registration WHERE token = 'x'", pool)
+            #expect(plan.contains("Seq Scan on registration"))
+        }
+    }
+
+    /// So registering again, which every launch of every app does, rewrites no index (HOT).
+    @Test func `no index holds what changes with each registration`() async throws {
+        try await Fixture.withStore { _, pool in
+            let indexes = try await pool.query("SELECT indexdef FROM pg_indexes WHERE tablename = 'registration'")
+                .map { try $0.decode(String.self, at: 0) }
+            #expect(indexes.count == 4)
+            for column in ["registered_at", "stale_since", "ended_at", "state_changed_at", "app_version"] {
+                #expect(!indexes.contains { $0.contains(column) }, "\(column)")
+            }
+        }
+    }
+}

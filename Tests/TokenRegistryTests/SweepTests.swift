@@ -1,0 +1,83 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+@Suite(.timeLimit(.minutes(2))) struct SweepTests {
+    typealias Fixture = StoreFixture
+    private let now = Timestamp.now
+
+    private func days(_ days: Int) -> Timestamp { now + .seconds(-days * 86_400) }
+
+    /// Steps until the end of the table; how many registrations were touched.
+    private func sweep(_ store: SweepStore) async throws -> Int {
+        var touched = 0
+        while true {
+            switch try await store.advance(now: now) {
+            case .elsewhere: Issue.record("nobody else sweeps")
+            case .more(let changed): touched += changed
+            case .finished(let changed): return touched + changed
+            }
+        }
+    }
+
+    @Test func `after a month a device is flagged, and after 270 days Android's ends`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([
+                Fixture.claim("a", "01", at: days(29)), Fixture.claim("a", "02", at: days(31)),
+                Fixture.claim("a", "03", .fcm, at: days(269)), Fixture.claim("a", "04", .fcm, at: days(271)),
+                Fixture.claim("a", "05", .fcm, kind: .fid, at: days(271)),
+                Fixture.claim("a", "06", .fcm, kind: .fcmWeb, at: days(271)), Fixture.claim("a", "07", at: days(900)),
+            ])
+            let sweeper = SweepStore(pool, step: 2)
+            #expect(try await sweep(sweeper) == 6)
+            #expect(try await sweep(sweeper) == 0)
+            #expect(try await store.tokens(of: "a") == ["01", "02", "03", "06", "07"])
+            let records = try await store.history(of: Fixture.user("a"))
+            let flagged = records.filter { $0.staleSince != nil }.map(\.registration.token.secret)
+            #expect(flagged.sorted() == ["02", "03", "04", "05", "06", "07"])
+            let ended = records.filter { $0.state == .stale }
+            #expect(ended.map(\.registration.token.secret).sorted() == ["04", "05"])
+            #expect(ended.allSatisfy { $0.reason == "not seen for 270 days" })
+        }
+    }
+
+    @Test func `a device that is seen again is neither`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([
+                Fixture.claim("a", "01", at: days(31)), Fixture.claim("a", "02", .fcm, at: days(271)),
+            ])
+            #expect(try await sweep(SweepStore(pool)) == 2)
+            try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "02", .fcm)])
+            #expect(try await store.tokens(of: "a") == ["01", "02"])
+            let records = try await store.history(of: Fixture.user("a"))
+            #expect(records.allSatisfy { $0.staleSince == nil && $0.state == .active })
+            #expect(try await sweep(SweepStore(pool)) == 0)
+        }
+    }
+
+    @Test func `one process takes a step at a time`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01", at: days(31))])
+            let (held, release) = AsyncStream<Void>.makeStream()
+            let (begun, begin) = AsyncStream<Void>.makeStream()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    try await pool.transaction { transaction in
+                        _ = try await transaction.query("SELECT * FROM registry.sweep FOR UPDATE")
+                        begin.finish()
+                        for await _ in held {}
+                    }
+                }
+                for await _ in begun {}
+                #expect(try await SweepStore(pool).advance(now: now) == .elsewhere)
+                release.finish()
+                try await group.waitForAll()
+            }
+            #expect(try await SweepStore(pool).advance(now: now) == .finished(changed: 1))
+        }
+    }
+}
