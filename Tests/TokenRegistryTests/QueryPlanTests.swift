@@ -9,23 +9,25 @@ import Testing
 /// On a table too large to be read through, no statement of the hot paths does.
 @Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
     typealias Fixture = StoreFixture
-    static let size = 100_000
+    static let size = 60_000
 
     /// A table of `size` registrations: a third in the past, half with an installation.
     private static func fill(_ pool: PostgresPool) async throws {
-        try await pool.transaction { transaction in
-            // A bulk load announces nothing.
-            try await transaction.execute("SET LOCAL session_replication_role = replica")
-            try await transaction.execute(
-                """
-                INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, kind,
-                    installation, registered_at, state, state_reason, state_changed_at)
-                SELECT md5(n::text)::uuid, \(Fixture.app.rawValue), 'user-' || n / 2, 'apns', 'production', md5(n::text),
-                    'alert', CASE WHEN n % 2 = 0 THEN 'installation-' || n END, now() - n * interval '1 minute',
-                    CASE WHEN n % 3 = 0 THEN 'signed-out' ELSE 'active' END,
-                    CASE WHEN n % 3 = 0 THEN 'unregistered' END, now()
-                FROM generate_series(1, \(size)) AS n
-                """)
+        for start in stride(from: 0, to: size, by: 10_000) {
+            try await pool.transaction { transaction in
+                // A bulk load announces nothing.
+                try await transaction.execute("SET LOCAL session_replication_role = replica")
+                try await transaction.execute(
+                    """
+                    INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, kind,
+                        installation, registered_at, state, state_reason, state_changed_at)
+                    SELECT md5(n::text)::uuid, \(Fixture.app.rawValue), 'user-' || n / 2, 'apns', 'production',
+                        md5(n::text), 'alert', CASE WHEN n % 2 = 0 THEN 'installation-' || n END,
+                        now() - n * interval '1 minute', CASE WHEN n % 3 = 0 THEN 'signed-out' ELSE 'active' END,
+                        CASE WHEN n % 3 = 0 THEN 'unregistered' END, now()
+                    FROM generate_series(\(start), \(start + 9999)) AS n
+                    """)
+            }
         }
         try await pool.execute("ANALYZE registry.registration")
     }

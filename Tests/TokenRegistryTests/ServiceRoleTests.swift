@@ -1,0 +1,63 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// The rights that the migrations give the service are enough for what it does, and no more than that.
+@Suite(.timeLimit(.minutes(2))) struct ServiceRoleTests {
+    typealias Fixture = StoreFixture
+
+    /// Every statement runs with the rights of the service's role alone.
+    private static func asService(_ body: (PostgresPool, PostgresPool) async throws -> Void) async throws {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "registry", directory: Fixture.migrations, configuration: configuration,
+                logger: Logger(label: "tests.registry"))
+            let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
+            let limited = try PostgresConfiguration(
+                url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3Dheliograph_token_registry",
+                applicationName: "tests"
+            ).with(database: configuration.database)
+            try await TestDatabase.withPool(configuration) { owner in
+                try await TestDatabase.withPool(limited) { service in try await body(service, owner) }
+            }
+        }
+    }
+
+    @Test func `the service's rights are enough for everything it does`() async throws {
+        try await Self.asService { service, _ in
+            let store = RegistrationStore(service, devicesPerUser: 2)
+            for token in ["01", "02", "03"] { try await store.register([Fixture.claim("a", token, on: "i\(token)")]) }
+            let claim = Fixture.claim("a", "03")
+            _ = try await store.correct(device: claim.device, of: Fixture.app, to: .development)
+            try await store.unregister([Fixture.claim("a", "02")])
+            let word = Invalidation(
+                app: Fixture.app, device: claim.device, notRegisteredSince: .now, reason: "Unregistered")
+            _ = try await store.deactivate([word])
+            #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0))
+            #expect(try await store.erase(Fixture.user("a")) == 4)
+            #expect(try await store.history(of: Fixture.user("a")).count == 4)
+            let drained = try await OutboxStore(service).drain { $0.map(\.number) }
+            #expect(drained.map { $0.lent == $0.left && $0.lent > 0 } == true)
+        }
+    }
+
+    @Test func `it may not delete a registration, nor change what was announced, nor the tables`() async throws {
+        try await Self.asService { service, owner in
+            try await RegistrationStore(service).register([Fixture.claim("a", "01")])
+            let forbidden: [SQL] = [
+                "DELETE FROM registry.registration", "UPDATE registry.outbox SET user_id = 'b'",
+                "ALTER TABLE registry.registration DISABLE TRIGGER USER", "DELETE FROM registry.erasure",
+            ]
+            for statement in forbidden {
+                let error = await #expect(throws: PostgresError.self) { try await service.execute(statement) }
+                #expect(error?.code == .sqlState("42501"))
+            }
+            #expect(try await owner.query("SELECT count(*) FROM registry.outbox").single(Int.self) == 1)
+        }
+    }
+}
