@@ -1,24 +1,38 @@
-"""Senders killed every five seconds, a GOAWAY every second, credentials replaced all the while: nothing is lost."""
+"""Senders killed every five seconds, a GOAWAY every second, keys exchanged and revoked all the while: nothing is lost."""
 
 import collections
+import itertools
 import json
-import os
-import shutil
+import pathlib
+import subprocess
 import threading
 import time
+from dataclasses import dataclass
 
 from crowd import Crowd, Outcomes, Simulator
 from local_stack import eventually
 
 SENDERS = ["apns-sender", "fcm-sender"]
-SECONDS = 30
 BETWEEN_KILLS = 5
+# Seconds after which a new key is in use: twice what a sender lets pass between two looks at its files.
+TAKEN_UP = 10
 # What a killed sender had in hand: at most so many messages of each of its queues, here of one target each.
 PREFETCH = {"interactive": 500, "bulk": 64}
 LIFETIME = 1800
+# What a key gets that is not, or no longer, good.
+REFUSALS = {"InvalidProviderToken", "invalid_grant"}
 
 
-def test_nothing_is_lost_while_senders_die_and_connections_and_credentials_change(stack):
+def test_nothing_is_lost_while_senders_die_and_connections_and_keys_change(stack):
+    unrest(stack, seconds=30, dying=SENDERS, exchanges=2)
+
+
+def test_nothing_is_lost_or_sent_twice_while_connections_and_keys_change_under_senders_that_live(stack):
+    # One that is started again has read its files anew: only one that lives can show that it looks at them.
+    unrest(stack, seconds=16, dying=[], exchanges=1)
+
+
+def unrest(stack, seconds: int, dying: list[str], exchanges: int) -> None:
     crowds = [Crowd(stack, "apns", 400), Crowd(stack, "fcm", 200)]
     for crowd in crowds:
         crowd.register()
@@ -34,21 +48,21 @@ def test_nothing_is_lost_while_senders_die_and_connections_and_credentials_chang
         {"provider": provider, "status": 200, "share": 1, "delay_ms": {"uniform": [5, 50]}} for provider in ("apns", "fcm")
     ])
     with Outcomes(stack.env["AMQP_URL"]) as outcomes:
-        calm, kills = threading.Event(), collections.Counter()
-        unrest = [threading.Thread(target=keep_killing, args=(stack, name, calm, kills)) for name in SENDERS]
-        unrest.append(threading.Thread(target=keep_replacing_keys, args=(stack, calm)))
-        for thread in unrest:
+        calm, kills, revoked = threading.Event(), collections.Counter(), []
+        threads = [threading.Thread(target=keep_killing, args=(stack, name, calm, kills)) for name in dying]
+        threads.append(threading.Thread(target=keep_exchanging_keys, args=(stack, simulator, calm, revoked)))
+        for thread in threads:
             thread.start()
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             for crowd in crowds:
                 crowd.notify(LIFETIME)
         disturbed = {one["name"]: one["times"] for one in simulator.ask("GET", "/disturbances")["disturbances"]}
         calm.set()
-        for thread in unrest:
+        for thread in threads:
             thread.join()
         simulator.calm()
-        for name in SENDERS:
+        for name in dying:
             stack.service("ready", name)
         everyone = crowds[0].notifications | crowds[1].notifications
         eventually(lambda: len(outcomes.of(everyone)) == len(everyone), 240, f"an outcome for all of {len(everyone)}")
@@ -64,11 +78,16 @@ def test_nothing_is_lost_while_senders_die_and_connections_and_credentials_chang
     print(json.dumps({
         "pushes": len(everyone), "kills": dict(kills), "duplicates": repeated, "bounds": bounds,
         "outcomes_repeated": sum(len(answers) - 1 for answers in said.values()), "disturbances": disturbed}))
-    assert all(kills[name] >= SECONDS / BETWEEN_KILLS - 3 for name in SENDERS)
+    assert all(kills[name] >= seconds / BETWEEN_KILLS - 3 for name in dying)
     assert {answer for answers in said.values() for answer in answers} == {"accepted"}
     assert summary["apns"]["messages"] == len(crowds[0].notifications)
     assert all(0 <= repeated[provider] <= bounds[provider] for provider in repeated)
     assert all(disturbed.values()), disturbed
+    # Nobody was refused for an old key, though old ones were revoked and much was sent after that.
+    assert len(revoked) >= exchanges
+    for provider in ("apns", "fcm", "oauth"):
+        assert not REFUSALS & summary[provider]["reasons"].keys(), summary[provider]["reasons"]
+        assert summary[provider]["count"] > revoked[-1][provider]["count"], provider
     # An outcome that was published before the kill and not yet settled comes again with the push.
     assert sum(len(answers) - 1 for answers in said.values()) <= sum(bounds.values())
 
@@ -93,12 +112,61 @@ def start(stack, name: str) -> None:
     raise AssertionError(f"{name} could not be started again")
 
 
-def keep_replacing_keys(stack, calm: threading.Event) -> None:
-    """The files that hold credentials become new files every second, as a mounted secret does."""
+def keep_exchanging_keys(stack, simulator: Simulator, calm: threading.Event, revoked: list[dict]) -> None:
+    """The files that hold credentials become new files every second, as a mounted secret does.
+
+    Every now and then they hold new keys, and a while after that the old ones are revoked: a sender that did not take the
+    new ones up would be refused from then on.
+    """
     folder = stack.state / "credentials"
-    while not calm.wait(1):
-        for name in ("apns.p8", "service-account.json"):
-            fresh = folder / f"{name}.new"
-            shutil.copy2(folder / name, fresh)
-            os.utime(fresh)
-            os.replace(fresh, folder / name)
+    for second in itertools.count():
+        if calm.wait(1):
+            return
+        match second % (TAKEN_UP + 2):
+            case 0:
+                fresh = new_credentials(folder, second)
+                for key in fresh.public:
+                    simulator.ask("POST", "/keys", key)
+                for name, text in fresh.files.items():
+                    replace(folder / name, text)
+            case age if age == TAKEN_UP:
+                for key in fresh.public:
+                    simulator.ask("POST", "/keys", key | {"revokes_others": True})
+                revoked.append(simulator.summary())
+            case _:
+                for name in ("apns.p8", "service-account.json"):
+                    replace(folder / name, (folder / name).read_text())
+
+
+@dataclass
+class Credentials:
+    """What the files shall hold, and what the simulator has to know about it."""
+
+    files: dict[str, str]
+    public: list[dict]
+
+
+def new_credentials(folder: pathlib.Path, number: int) -> Credentials:
+    ec = openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256")
+    rsa = openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")
+    account = json.loads((folder / "service-account.json").read_text())
+    account |= {"private_key": rsa, "private_key_id": f"demo-key-of-second-{number}"}
+    return Credentials(
+        {"apns.p8": ec, "service-account.json": json.dumps(account)},
+        [
+            {"provider": "apns", "key_id": "DEMOKEY001", "public_key": openssl("pkey", "-pubout", text=ec)},
+            {"provider": "fcm", "account": account["client_email"], "key_id": account["private_key_id"],
+             "public_key": openssl("pkey", "-pubout", text=rsa)},
+        ])
+
+
+def openssl(*arguments: str, text: str = "") -> str:
+    done = subprocess.run(["openssl", *arguments], input=text, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def replace(path: pathlib.Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.chmod(0o600)
+    fresh.replace(path)

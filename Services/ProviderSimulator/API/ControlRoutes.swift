@@ -32,6 +32,7 @@ struct ControlRoutes: Sendable {
     private func addTokenRoutes(to router: Router<BasicRequestContext>) {
         router.take("tokens") { body, _ in try simulator.world.registrations.register(body) }
         router.forget("tokens") { simulator.world.registrations.removeAll() }
+        router.take("keys") { body, _ in try simulator.world.keys.take(body) }
         router.forget("access-tokens") { simulator.world.accessTokens.revokeAll() }
     }
 

@@ -1,6 +1,6 @@
 /// What the providers share: who exists, what was scripted, and how the wire behaves.
 struct World: Sendable {
-    var apps: KnownApps
+    let keys: KeyRing
     let registrations = Registrations()
     let outcomes = OutcomeBook()
     let handshakes = HandshakeBook()
@@ -14,5 +14,7 @@ struct World: Sendable {
     /// How long access tokens are good for, in seconds.
     var accessTokenLifetime: Int64 = 3599
 
-    init(apps: KnownApps) { self.apps = apps }
+    init(apps: KnownApps) { keys = KeyRing(apps) }
+
+    var apps: KnownApps { keys.apps }
 }

@@ -64,10 +64,13 @@ struct ProviderTokenBinding: Sendable {
     var errors = 0
     /// The tokens in use, newest first: the one before is still good, since requests in flight carry it.
     private var accepted: [(authorization: String, token: ProviderToken)] = []
+    /// How many keys had been revoked when the tokens were verified.
+    private var revocations = 0
 
     mutating func admit(
         _ authorization: String, apps: KnownApps, environment: ProviderEnvironment, now: Timestamp
     ) throws(APNsRefusal) -> APNsKey {
+        if apps.revocations != revocations { (accepted, revocations) = ([], apps.revocations) }
         if isWedged { throw APNsRefusal(.expiredProviderToken, "the connection saw an expired token; open a new one") }
         let known = accepted.first { $0.authorization == authorization }?.token
         let token = if let known { known } else { try verified(authorization, apps, environment) }

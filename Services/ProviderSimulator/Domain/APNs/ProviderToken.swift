@@ -21,7 +21,7 @@ struct ProviderToken: Sendable {
         guard jwt.signature.count == 64,
             let signature = try? P256.Signing.ECDSASignature(rawRepresentation: jwt.signature)
         else { throw Self.invalid("its signature is not the 64 bytes of r and s") }
-        guard key.publicKey.isValidSignature(signature, for: jwt.signedBytes) else {
+        guard key.publicKeys.contains(where: { $0.isValidSignature(signature, for: jwt.signedBytes) }) else {
             throw Self.invalid("its signature is not by the key its kid names")
         }
         self.key = key

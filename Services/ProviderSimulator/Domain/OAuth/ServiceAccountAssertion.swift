@@ -32,10 +32,12 @@ enum ServiceAccountAssertion {
         guard let issuer = jwt.claims["iss"]?.string, let account = apps.serviceAccounts[issuer] else {
             throw Refusal("the assertion's iss is no known account")
         }
-        guard jwt.keyID == account.keyID else { throw Refusal("the assertion's kid is not a key of the account") }
+        guard let publicKey = jwt.keyID.flatMap({ account.publicKeys[$0] }) else {
+            throw Refusal("the assertion's kid is not a key of the account")
+        }
         let signature = _RSA.Signing.RSASignature(rawRepresentation: jwt.signature)
         let digest = SHA256.hash(data: jwt.signedBytes)
-        guard account.publicKey.isValidSignature(signature, for: digest, padding: .insecurePKCS1v1_5) else {
+        guard publicKey.isValidSignature(signature, for: digest, padding: .insecurePKCS1v1_5) else {
             throw Refusal("the assertion's signature is not by the account's key")
         }
         guard jwt.claims["aud"]?.string == audience else { throw Refusal("the assertion's aud is not \(audience)") }
