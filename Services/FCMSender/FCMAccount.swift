@@ -7,12 +7,11 @@ import Synchronization
 /// One service account: its access tokens and its connections, shared by all apps that name its file, and the way to its
 /// project.
 ///
-/// Which project that is stands in the file. As long as that cannot be read nothing is sent; every push that is
-/// let through to probe looks again. Once known, the project stays for the life of the process; another account of it is
-/// taken up when the file changes, and one that is of no use leaves the old one in force.
+/// Which project that is stands in the file; as long as that is of no use nothing is sent. Once known, the project stays for
+/// the life of the process; another account of it is taken up when the file changes, and one that is of no use leaves the
+/// old one in force.
 final class FCMAccount: Sendable {
     let client: HTTP2Client
-    private let accountFile: String
     private let joinQuota: @Sendable (_ project: String) -> QuotaGate
     private let tokenURL: String?
     private let deadline: Duration
@@ -40,7 +39,6 @@ final class FCMAccount: Sendable {
         accountFile: String, client: HTTP2Client, tokenURL: String?, deadline: Duration, clock: SenderClock,
         joinQuota: @escaping @Sendable (_ project: String) -> QuotaGate, call: @escaping AccessToken.Call
     ) {
-        self.accountFile = accountFile
         self.client = client
         self.joinQuota = joinQuota
         self.tokenURL = tokenURL
@@ -77,14 +75,14 @@ final class FCMAccount: Sendable {
     /// The project's; `nil` while it is not known which that is.
     var quota: QuotaGate? { try? knownWay().quota }
 
-    /// The way to the project; reads the account's file until it can be read.
+    /// The way to the project; made when its account is first in force.
     private func knownWay() throws(CredentialError) -> Way {
         if let way = way.withLock({ $0 }) { return way }
-        let project = try currentAccount().projectID
+        let project = try file.value().projectID
         return way.withLock { way in
             if let way { return way }
             let token = AccessToken(
-                keyFile: accountFile, project: project, tokenURL: tokenURL, account: currentAccount, call: call)
+                keyFile: file.path, project: project, tokenURL: tokenURL, account: file.value, call: call)
             let (tokens, transport) = (token.source(clock: clock), HTTP2Transport(client: client))
             let gateway = ProviderGateway(
                 wire: FCMWire(project: project), credentials: tokens, transport: transport, clock: clock,
@@ -96,26 +94,13 @@ final class FCMAccount: Sendable {
         }
     }
 
-    /// The account in force; as long as there is none, what the file holds now.
-    @Sendable private func currentAccount() throws(CredentialError) -> ServiceAccount {
-        do throws(CredentialError) { return try file.value() } catch {
-            return try ServiceAccount.load(path: accountFile)
-        }
-    }
-
-    /// What keeps the account from being used, found out by reading it and signing with it. From here on the project is
-    /// known, unless it is the file that cannot be read.
+    /// Reads the file, and tells what keeps the account from being used. From here on the project is known, unless
+    /// something does.
     func trouble() async -> String? {
         _ = await file.look()
         do throws(CredentialError) {
             _ = try knownWay()
-            let account = try ServiceAccount.load(path: accountFile)
-            do throws(CredentialError) {
-                _ = try await OAuthGrant.assertion(for: account, now: clock.now())
-                return nil
-            } catch {
-                return "\(accountFile): \(error)"
-            }
+            return nil
         } catch {
             return "\(error)"
         }

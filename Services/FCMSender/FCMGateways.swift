@@ -34,8 +34,7 @@ struct FCMGateways {
     /// How long one request may take: Google's least (`push-protocols` B.7).
     static let deadline = Duration.seconds(10)
 
-    /// Reads every service account and signs with it, so that one that cannot be used is known from the start. A file
-    /// that is put right is taken up with the lane's next probe.
+    /// Reads every service account and signs with it, so that one that cannot be used is known from the start.
     init(
         apps: AppCatalog, settings: FCMSettings, eventLoopGroup: any EventLoopGroup, clock: SenderClock = .system,
         deadline: Duration = FCMGateways.deadline, logger: Logger

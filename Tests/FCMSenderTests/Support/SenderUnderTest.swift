@@ -74,9 +74,6 @@ struct SenderUnderTest: Sendable {
 
     var quotas: ProjectQuotas { gateways.quotas }
 
-    /// What the watch does every few seconds.
-    func lookAtAccount() async -> CredentialLook? { await gateways.accounts.first?.account.file.look() }
-
     /// What holds the app's lane up.
     var trouble: LaneBreaker.Trouble? {
         lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))

@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `an account file that is put right is taken up with the lane's next probe`() async throws {
+    @Test func `an account file that is put right is taken up, and its lane tried at once`() async throws {
         try await SimulatedGoogle.run { google in
             try google.folder.write(Array("{}".utf8))
             let sender = try await SenderUnderTest(google)
@@ -112,7 +112,7 @@ import Testing
             #expect(held.answers.isEmpty && held.wait != nil)
             #expect(sender.trouble?.reason.contains("account.json") == true)
             try google.folder.writeAccount()
-            sender.time.advance(by: .seconds(60))
+            await sender.watch.look()
             #expect(try await sender.send(push).answers.map(\.disposition) == [.accepted])
             #expect(sender.trouble == nil)
             await sender.stop()
@@ -125,11 +125,8 @@ import Testing
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)
             try google.folder.writeAccount(project: "other-project")
-            guard case .refused(let error, oldStays: true) = await sender.lookAtAccount() else {
-                Issue.record("not refused")
-                return
-            }
-            #expect("\(error)".contains("other-project"))
+            await sender.watch.look()
+            #expect(sender.watch.trouble?.contains("other-project") == true)
             let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
             #expect(result.answers.map(\.disposition) == [.accepted])
             #expect(sender.trouble == nil)
