@@ -9,7 +9,7 @@ import TestSupport
     private func withTLSServer(
         _ certificates: TestCertificates, options: [String] = [], _ body: (String) async throws -> Void
     ) async throws {
-        let port = try LoopbackPort.free()
+        let port = try FreePort.any()
         let server = Command(
             "openssl",
             [

@@ -13,15 +13,18 @@ enum LoopbackSocket {
         private static let stream = Int32(SOCK_STREAM.rawValue)
     #endif
 
-    /// Listens on a port that was free, and returns both.
-    static func listen() throws -> (descriptor: Int32, port: Int) {
+    /// Listens on `port`, or with 0 on one that was free, and returns both.
+    static func listen(port: Int = 0) throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, stream, 0)
-        var (address, length) = (address(port: 0), socklen_t(MemoryLayout<sockaddr_in>.size))
+        var (address, length) = (address(port: port), socklen_t(MemoryLayout<sockaddr_in>.size))
         let isBound = withGeneric(&address) { pointer in
             bind(descriptor, pointer, length) == 0 && Foundation.listen(descriptor, 64) == 0
                 && getsockname(descriptor, pointer, &length) == 0
         }
-        guard descriptor >= 0, isBound else { throw Failed(call: "listen") }
+        guard descriptor >= 0, isBound else {
+            close(descriptor)
+            throw Failed(call: "listen")
+        }
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
