@@ -116,6 +116,16 @@ import Testing
         func note(_ ids: [UUID]) { self.ids += ids }
     }
 
+    @Test func `it is known for how long the oldest has been waiting`() async throws {
+        try await Fixture.withStore { store, pool in
+            #expect(try await OutboxStore(pool).wait() == nil)
+            try await store.register([Fixture.claim("a", "01")])
+            try await pool.execute("UPDATE registry.outbox SET at = at - interval '1 hour'")
+            let wait = try #require(try await OutboxStore(pool).wait())
+            #expect(wait >= .seconds(3600) && wait < .seconds(3700))
+        }
+    }
+
     @Test func `nobody listening is no reason to keep it`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([Fixture.claim("a", "01")])

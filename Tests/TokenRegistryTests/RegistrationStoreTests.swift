@@ -155,13 +155,14 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 {
                     group.addTask {
-                        let user = number.isMultiple(of: 3) ? "a" : "b"
-                        try await store.register([Fixture.claim(user, String(format: "%04x", number), on: "phone")])
+                        // A user each: nothing but the installation is what they have in common.
+                        let claim = Fixture.claim("u\(number)", String(format: "%04x", number), on: "phone")
+                        try await store.register([claim])
                     }
                 }
                 try await group.waitForAll()
             }
-            let users = [Fixture.user("a"), Fixture.user("b")]
+            let users = (0..<200).map { Fixture.user("u\($0)") }
             #expect(try await store.devices(of: Set(users)).values.joined().count == 1)
         }
     }

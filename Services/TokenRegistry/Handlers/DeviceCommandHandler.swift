@@ -63,11 +63,18 @@ struct DeviceCommandHandler: StageHandler {
 
     private func register(_ claims: [Claim]) async throws {
         let taken = try await store.register(claims)
-        for claim in claims where !taken.contains(claim.device) {
-            // Of another environment that was corrected, or void; either way no loss, so nothing to alarm anyone with.
-            logger.debug(
-                "registration not taken under its own id: it was corrected before, or something later is known",
-                metadata: ["app": "\(claim.app)", "device": "\(claim.device)"])
+        for claim in claims {
+            // What is not taken under its own id was corrected before, or is void: no loss, so nothing to alarm with.
+            let isTaken = taken.contains(claim.device)
+            Counter(
+                label: "heliograph_registry_registrations_total",
+                dimensions: [("app", claim.app.rawValue), ("taken", isTaken ? "yes" : "no")]
+            ).increment()
+            if !isTaken {
+                logger.debug(
+                    "registration not taken as it is: its environment was corrected, or something later is known",
+                    metadata: ["app": "\(claim.app)", "device": "\(claim.device)"])
+            }
         }
     }
 

@@ -32,6 +32,13 @@ struct OutboxStore: Sendable {
         }
     }
 
+    /// For how long the oldest announcement has been waiting; `nil` when none is.
+    func wait() async throws(PostgresError) -> Duration? {
+        try await database.query(
+            "SELECT clock_timestamp() - at FROM registry.outbox ORDER BY id LIMIT 1"
+        ).first?.decode(Duration.self, at: 0)
+    }
+
     static var oldest: SQL {
         """
         SELECT id, past, app, user_id, reason, at, device_id, provider, environment, kind, installation, active

@@ -14,6 +14,8 @@ import ServiceLifecycle
 struct OutboxRelay: Service {
     /// How often it looks when there was nothing to do.
     static let pace = Duration.milliseconds(500)
+    /// Between looks at how long the oldest event has been waiting, in rounds.
+    private static let roundsBetweenFigures = 20
     /// How long the broker has for a batch. Shorter than an idle transaction may last (`PostgresConfiguration`).
     static let patience = Duration.seconds(5)
 
@@ -32,8 +34,11 @@ struct OutboxRelay: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var trouble = false
+            var round = 0
             while !Task.isCancelled {
                 do {
+                    if round.isMultiple(of: Self.roundsBetweenFigures) { try await measure() }
+                    round += 1
                     let isStuck = try await publishDue()
                     if trouble, !isStuck { logger.notice("Device events leave again") }
                     trouble = isStuck
@@ -93,12 +98,19 @@ struct OutboxRelay: Service {
         return published
     }
 
+    /// Looks before it publishes: what waits then has waited for somebody.
+    func measure() async throws {
+        let wait = try await store.wait() ?? .zero
+        Gauge(label: "heliograph_registry_events_waiting_seconds").record(wait / .seconds(1))
+    }
+
     private struct TookTooLong: Error, CustomStringConvertible {
         let description = "it did not confirm within \(OutboxRelay.patience)"
     }
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
+    /// | `heliograph_registry_events_waiting_seconds` | gauge | | for how long the oldest device event has been waiting |
     /// | `heliograph_registry_events_total` | counter | event, heard | device events that left; `heard` is no where no queue is bound |
     private func count(_ event: DeviceEvent, heard: Bool) {
         Counter(
