@@ -82,15 +82,15 @@ def test_every_change_is_told_though_the_registry_and_the_database_die(stack):
 
 def test_an_erased_user_is_forgotten_and_everybody_is_told(stack, phones):
     user, token = f"u-{uuid.uuid4()}", uuid.uuid4().hex
-    phones(APP, user, token)
     with listening(stack) as queue:
+        phones(APP, user, token)
         pushctl = [stack.product("pushctl"), "devices", "erase", "--app", APP, "--user", user]
         environment = {**stack.environment, **stack.env}
         asked = subprocess.run(pushctl, env=environment, capture_output=True, text=True, timeout=30)
         assert (asked.returncode, "add --yes" in asked.stdout) == (0, True), asked
         done = subprocess.run([*pushctl, "--yes"], env=environment, capture_output=True, text=True, timeout=30)
-        assert (done.returncode, done.stdout.strip()) == (0, "1 registrations erased"), done
+        assert (done.returncode, done.stdout.strip()) == (0, "registrations erased: 1"), done
         assert query(stack, f"SELECT count(*) FROM registry.registration WHERE token = '{token}'") == "0"
-        eventually(lambda: stack.depth(queue) >= 2, what="two events")
+        eventually(lambda: stack.depth(queue) >= 3, what="three events")
         told = [json.loads(body)["past"] for _, body in stack.take(queue) if json.loads(body)["user"] == user]
-        assert told == ["erased", "user-erased"]
+        assert told == ["registered", "erased", "user-erased"]

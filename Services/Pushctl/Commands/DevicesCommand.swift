@@ -45,7 +45,7 @@ struct DevicesCommand: AsyncParsableCommand {
                 let left = known.filter { $0["state"]?.string != "erased" }.count
                 return print("\(left) of the registrations listed would be erased; add --yes to do it")
             }
-            print("\(try await user.ask("DELETE")["erased"]?.int ?? 0) registrations erased")
+            print("registrations erased: \(try await user.ask("DELETE")["erased"]?.int ?? 0)")
         }
     }
 
