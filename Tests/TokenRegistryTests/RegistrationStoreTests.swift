@@ -167,6 +167,32 @@ import Testing
         }
     }
 
+    @Test func `whoever registers last of two at once has the installation, each time`() async throws {
+        try await Fixture.withStore { store, pool in
+            for round in 0..<150 {
+                // Later registrations would settle what these two leave behind: so each pair has a phone of its own.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for side in ["a", "b"] {
+                        let token = String(format: "%02x%04x", side == "a" ? 1 : 2, round)
+                        group.addTask {
+                            try await store.register([Fixture.claim("\(side)\(round)", token, on: "phone-\(round)")])
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            let shared = try await pool.query(
+                """
+                SELECT count(*) FROM (
+                    SELECT installation FROM registry.registration WHERE state = 'active'
+                    GROUP BY installation HAVING count(*) <> 1
+                ) AS shared
+                """
+            ).single(Int.self)
+            #expect(shared == 0)
+        }
+    }
+
     @Test func `the cap holds however many register at once`() async throws {
         try await Fixture.withStore(devicesPerUser: 5) { store, _ in
             try await withThrowingTaskGroup(of: Void.self) { group in
