@@ -180,6 +180,7 @@ let package = Package(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
         bench("PushEngine", ["HTTP2", logging]),
+        bench("Micro", ["AMQP", "Messaging", "PushProtocol", "PushSending", logging, lifecycle]),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import PushProtocol
+import PushSending
+
+/// A push as the registry makes it of a chat message, and what becomes of it.
+enum BenchPush {
+    static let app = AppID(rawValue: "family-portal")!
+    static let now = Timestamp(milliseconds: 1_767_225_600_000)
+
+    static func push(targets: Int, provider: Provider = .apns, number: Int = 0) -> Push {
+        let content = Content(
+            title: "New message", body: "Pat: " + String(repeating: "are you coming tonight? ", count: 5),
+            sound: "default", category: "chat_message", thread: "family",
+            data: ["message_id": "00000000000000000001", "thread_id": .null])
+        let notification = id(1, number)
+        return Push(
+            trace: Trace(id: id(2, number), correlation: "event-\(number)", causation: "notification-\(number)"),
+            app: app, provider: provider, environment: .production, lane: .interactive, content: content,
+            expiresAt: Timestamp(milliseconds: 4_102_444_800_000),
+            targets: (0..<targets).map { target in
+                let digits = String(number * targets + target, radix: 16)
+                let zeros = String(repeating: "0", count: 64 - digits.count)
+                return Push.Target(
+                    device: id(3, target), token: DeviceToken(secret: zeros + digits), notification: notification,
+                    badge: 3, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
+            })
+    }
+
+    static func body(targets: Int, number: Int = 0) -> [UInt8] {
+        // What is made here is what a stage reads, so it can be written.
+        try! push(targets: targets, number: number).wireBody()
+    }
+
+    static func outcomes(_ count: Int) -> Outcomes {
+        let push = push(targets: count)
+        return Outcomes(
+            trace: push.trace.next(id: id(4, 0)), app: app, origin: .apns, environment: .production, lane: .interactive,
+            outcomes: push.targets.map {
+                Outcome(
+                    notification: $0.notification, device: $0.device, answer: .accepted(id: "\($0.pushID)"), at: now,
+                    registeredAt: $0.registeredAt)
+            })
+    }
+
+    private static func id(_ kind: UInt8, _ number: Int) -> UUID {
+        UUID(
+            uuid: (
+                kind, 0, 0, 0, 0, 0, 0x50, 0, 0x80, 0, 0, 0, UInt8(truncatingIfNeeded: number >> 24),
+                UInt8(truncatingIfNeeded: number >> 16), UInt8(truncatingIfNeeded: number >> 8),
+                UInt8(truncatingIfNeeded: number)
+            ))
+    }
+}
+
+extension ProviderResponse {
+    static let apnsAccepted = ProviderResponse(
+        status: 200, headers: ["apns-id": "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a", "apns-unique-id": "x"])
+    static let apnsUnregistered = ProviderResponse(
+        status: 410, headers: ["apns-id": "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a"],
+        body: Array(#"{"reason":"Unregistered","timestamp":1767220000000}"#.utf8))
+    static let fcmAccepted = ProviderResponse(
+        status: 200, headers: ["content-type": "application/json"],
+        body: Array(#"{"name":"projects/example/messages/0:1500415314455276%31bd1c9631bd1c96"}"#.utf8))
+    static let fcmUnregistered = ProviderResponse(
+        status: 404, headers: ["content-type": "application/json"],
+        body: Array(
+            #"{"error":{"code":404,"message":"Requested entity was not found.","status":"NOT_FOUND","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"UNREGISTERED"}]}}"#
+                .utf8))
+}
+
+/// Bodies of pushes that differ in their ids only, made for next to nothing.
+struct PushTemplate: Sendable {
+    private let text: [UInt8]
+    private let holes: [Int]
+
+    init(targets: Int) {
+        let first = BenchPush.body(targets: targets, number: 0)
+        text = first
+        // Ids of the notification and of the push end in the number; tokens and sentences need not differ.
+        let marks = ["01000000-0000-5000-8000-", "02000000-0000-5000-8000-"].map { Array($0.utf8) }
+        holes = first.indices.filter { place in
+            marks.contains { first[place...].starts(with: $0) }
+        }.map { $0 + 32 }
+        precondition(holes.count == targets + 1)
+    }
+
+    func body(_ number: Int) -> [UInt8] {
+        var body = text
+        let digits = "0123456789ABCDEF".utf8
+        for hole in holes {
+            for place in 0..<4 {
+                body[hole + place] = digits[digits.index(digits.startIndex, offsetBy: number >> (12 - 4 * place) & 15)]
+            }
+        }
+        return body
+    }
+}

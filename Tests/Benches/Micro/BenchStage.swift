@@ -1,0 +1,132 @@
+import AMQP
+import Dispatch
+import Logging
+import Messaging
+import PushProtocol
+import PushSending
+import ServiceLifecycle
+import Synchronization
+
+/// The APNs sender's whole stage between a bus and a provider that answer at once.
+struct BenchStage {
+    let pushes: Int
+    let targets: Int
+
+    /// Returns when every push is settled. Valgrind does not survive an asynchronous `main`.
+    func run() {
+        let settled = DispatchSemaphore(value: 0)
+        Task {
+            await settleAll()
+            settled.signal()
+        }
+        settled.wait()
+    }
+
+    private func settleAll() async {
+        let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+        let gateway = ProviderGateway(
+            wire: APNsWire(topic: "com.example.app"), credentials: NoCredential(), transport: AcceptingTransport())
+        let key = LaneKey(app: BenchPush.app, environment: .production)
+        let handler = PushStageHandler(
+            provider: .apns, lanes: PushLanes([key: gateway], provider: .apns, logger: logger), logger: logger)
+        let queue = WorkQueue.senderPushes(.apns, .interactive, BenchPush.app)
+        let bus = BenchBus(queue: queue.name, pushes: pushes, targets: targets)
+        let stage = Stage(
+            service: "apns-sender", queues: [queue], policy: handler.policy, bus: bus, handler: handler, logger: logger)
+        let running = Task { try? await stage.run() }
+        await bus.whenSettled()
+        running.cancel()
+        await running.value
+    }
+}
+
+/// Certificates need none.
+private struct NoCredential: CredentialSource {
+    func current() async throws(CredentialError) -> Credential { Credential(authorization: nil, generation: 0, mintedAt: .zero) }
+    func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
+}
+
+/// Takes everything, as APNs does.
+private struct AcceptingTransport: ProviderTransport {
+    var generation: Int { 0 }
+
+    func send(
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+    ) async -> [TransportAnswer] {
+        batch.entries.map { _ in .success(.apnsAccepted) }
+    }
+
+    func reconnect(from generation: Int) {}
+}
+
+/// Lends the pushes it was made with, as many at a time as a broker's connection brings, and confirms at once.
+private final class BenchBus: MessageBus {
+    private struct State {
+        var next = 0
+        var settled = 0
+        var continuation: AsyncStream<[AMQPDelivery]>.Continuation?
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let queue: String
+    private let pushes: Int
+    private let template: PushTemplate
+    private let state = Mutex(State())
+
+    init(queue: String, pushes: Int, targets: Int) {
+        self.queue = queue
+        self.pushes = pushes
+        template = PushTemplate(targets: targets)
+    }
+
+    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
+        let (stream, continuation) = AsyncStream<[AMQPDelivery]>.makeStream()
+        state.withLock { $0.continuation = continuation }
+        lend(Int(prefetch))
+        return BusSubscription(deliveries: stream) { continuation.finish() }
+    }
+
+    private func lend(_ count: Int) {
+        let (continuation, range) = state.withLock { state in
+            let range = state.next..<min(state.next + count, pushes)
+            state.next = range.upperBound
+            return (state.continuation, range)
+        }
+        guard !range.isEmpty else { return }
+        continuation?.yield(
+            range.map { number in
+                AMQPDelivery(
+                    queue: queue, tag: AMQPDeliveryTag(generation: 1, value: UInt64(number + 1)), redelivered: false,
+                    exchange: "pushes", routingKey: "apns.interactive.family-portal",
+                    properties: AMQPProperties(contentType: "application/json"),
+                    body: template.body(number))
+            })
+    }
+
+    func acknowledge(_ tags: [AMQPDeliveryTag]) {
+        let waiter = state.withLock { state in
+            state.settled += tags.count
+            guard state.settled == pushes else { return nil as CheckedContinuation<Void, Never>? }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+        lend(tags.count)
+    }
+
+    func requeue(_ tags: [AMQPDeliveryTag]) {}
+
+    func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
+        messages.map { _ in .confirmed }
+    }
+
+    func whenSettled() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.settled < pushes { state.waiter = continuation }
+                return state.settled >= pushes
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import FoundationEssentials
+import PushProtocol
+import PushSending
+
+/// What can be measured.
+enum MicroCase: String, CaseIterable {
+    case decodePush = "decode-push"
+    case decodePushOf100 = "decode-push-of-100"
+    case encodeOutcomesOf100 = "encode-outcomes-of-100"
+    case renderAPNs = "render-apns"
+    case renderFCM = "render-fcm"
+    case classifyAcceptedAPNs = "classify-accepted-apns"
+    case classifyUnregisteredAPNs = "classify-unregistered-apns"
+    case classifyAcceptedFCM = "classify-accepted-fcm"
+    case classifyUnregisteredFCM = "classify-unregistered-fcm"
+    /// From delivery to acknowledgement, with nothing behind the two seams to the broker and the provider.
+    case stage
+    case stageOf100 = "stage-of-100"
+
+    func run(_ times: Int) {
+        switch self {
+        case .decodePush: repeated(times, BenchPush.body(targets: 1)) { keep(try? Push.decode(wireBody: $0)) }
+        case .decodePushOf100: repeated(times, BenchPush.body(targets: 100)) { keep(try? Push.decode(wireBody: $0)) }
+        case .encodeOutcomesOf100: repeated(times, BenchPush.outcomes(100)) { keep(try? $0.wireBody()) }
+        case .renderAPNs: render(times, APNsWire(topic: "com.example.app"), BenchPush.push(targets: 1))
+        case .renderFCM: render(times, FCMWire(project: "example"), BenchPush.push(targets: 1, provider: .fcm))
+        case .classifyAcceptedAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsAccepted, .apns)
+        case .classifyUnregisteredAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsUnregistered, .apns)
+        case .classifyAcceptedFCM: classify(times, FCMWire(project: "example"), .fcmAccepted, .fcm)
+        case .classifyUnregisteredFCM: classify(times, FCMWire(project: "example"), .fcmUnregistered, .fcm)
+        case .stage: BenchStage(pushes: times, targets: 1).run()
+        case .stageOf100: BenchStage(pushes: times, targets: 100).run()
+        }
+    }
+
+    private func repeated<Input>(_ times: Int, _ input: Input, _ body: (Input) -> Void) {
+        for _ in 0..<times { body(input) }
+    }
+
+    private func render(_ times: Int, _ wire: some PushWire, _ push: Push) {
+        repeated(times, push) { push in
+            var batch = RequestBatch(path: wire.path)
+            let rendering = wire.render(push, now: BenchPush.now)
+            rendering.begin(in: &batch)
+            try? rendering.add(push.targets[0], to: &batch)
+            keep(batch)
+        }
+    }
+
+    private func classify(_ times: Int, _ wire: some PushWire, _ response: ProviderResponse, _ provider: Provider) {
+        let sent = Sent(
+            target: BenchPush.push(targets: 1, provider: provider).targets[0], now: BenchPush.now,
+            credentialAge: .seconds(60))
+        repeated(times, response) { keep(wire.consequence(of: $0, to: sent)) }
+    }
+}
+
+/// Has the compiler make `value`, though nobody looks at it.
+@inline(never) private func keep<Value>(_ value: Value) {
+    withExtendedLifetime(value) {}
+}
