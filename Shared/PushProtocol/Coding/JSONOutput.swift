@@ -17,11 +17,9 @@ package struct JSONOutput {
         var text = text
         bytes.append(UInt8(ascii: "\""))
         text.withUTF8 { text in
-            if text.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
-                bytes.append(contentsOf: text)
-            } else {
-                for byte in text { escaped(byte) }
-            }
+            let plain = PlainRun(in: text, from: 0).end
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[..<plain]))
+            for byte in text[plain...] { escaped(byte) }
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -51,7 +49,10 @@ package struct JSONOutput {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    package mutating func integer(_ value: Int64) {
+    package mutating func integer(_ value: Int64) { Self.append(value, to: &bytes) }
+
+    /// Appends a number's decimal digits.
+    package static func append(_ value: Int64, to bytes: inout [UInt8]) {
         guard value >= 0 else {
             bytes.append(contentsOf: Array(String(value).utf8))
             return
@@ -75,5 +76,42 @@ package struct JSONOutput {
         } else {
             bytes.append(contentsOf: Array((value.isFinite ? value.description : "null").utf8))
         }
+    }
+
+    /// Writes any value, its members in the order of their names. `write` writes each string that is no name.
+    package mutating func value(
+        _ value: JSONValue, string write: (inout JSONOutput, String) -> Void = { $0.string($1) }
+    ) {
+        switch value {
+        case .null: raw("null")
+        case .bool(let value): raw(value ? "true" : "false")
+        case .int(let value): integer(value)
+        case .double(let value): double(value)
+        case .string(let text): write(&self, text)
+        case .array(let values):
+            raw("[")
+            for (index, value) in values.enumerated() {
+                if index > 0 { raw(",") }
+                self.value(value, string: write)
+            }
+            raw("]")
+        case .object(let members): object(members, string: write)
+        }
+    }
+
+    /// Writes an object of these members.
+    package mutating func object(
+        _ members: [String: JSONValue], string write: (inout JSONOutput, String) -> Void = { $0.string($1) }
+    ) {
+        raw("{")
+        var isFirst = true
+        for name in members.keys.sorted() {
+            if !isFirst { raw(",") }
+            isFirst = false
+            string(name)
+            raw(":")
+            value(members[name] ?? .null, string: write)
+        }
+        raw("}")
     }
 }

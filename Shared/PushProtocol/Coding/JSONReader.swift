@@ -101,37 +101,25 @@ struct JSONReader {
     mutating func string() throws(Unusual) -> String {
         try expect(UInt8(ascii: "\""))
         let start = place
-        while place < bytes.count {
-            switch bytes[place] {
-            case UInt8(ascii: "\""):
-                guard
-                    let text = String(
-                        validating: UnsafeBufferPointer(rebasing: bytes[start..<place]), as: UTF8.self)
-                else { throw Unusual() }
-                place += 1
-                return text
-            case UInt8(ascii: "\\"): return try escapedString(from: start)
-            case 0..<0x20: throw Unusual()
-            default: place += 1
-            }
+        let run = PlainRun(in: bytes, from: start)
+        place = run.end
+        guard run.end < bytes.count else { throw Unusual() }
+        switch bytes[run.end] {
+        case UInt8(ascii: "\""):
+            place += 1
+            return try run.text(UnsafeBufferPointer(rebasing: bytes[start..<run.end]))
+        case UInt8(ascii: "\\"): return try escapedString(from: start)
+        default: throw Unusual()
         }
-        throw Unusual()
     }
 
     /// A member's key, which has no escapes.
     private mutating func key() throws(Unusual) -> JSONKey {
         try expect(UInt8(ascii: "\""))
-        let start = place
-        while place < bytes.count {
-            switch bytes[place] {
-            case UInt8(ascii: "\""):
-                place += 1
-                return JSONKey(UnsafeBufferPointer(rebasing: bytes[start..<place - 1]))
-            case UInt8(ascii: "\\"), 0..<0x20: throw Unusual()
-            default: place += 1
-            }
-        }
-        throw Unusual()
+        let run = PlainRun(in: bytes, from: place)
+        guard run.end < bytes.count, bytes[run.end] == UInt8(ascii: "\"") else { throw Unusual() }
+        defer { place = run.end + 1 }
+        return JSONKey(UnsafeBufferPointer(rebasing: bytes[place..<run.end]), run)
     }
 
     private mutating func escapedString(from start: Int) throws(Unusual) -> String {
@@ -211,6 +199,10 @@ struct JSONReader {
     private mutating func closes(_ bracket: UInt8) -> Bool { takes(bracket) }
 
     private mutating func takes(_ byte: UInt8) -> Bool {
+        if place < bytes.count, bytes[place] == byte {
+            place += 1
+            return true
+        }
         skipSpace()
         guard place < bytes.count, bytes[place] == byte else { return false }
         place += 1
@@ -271,16 +263,18 @@ extension JSONReader {
 /// A member's key, in the bytes it was read from.
 struct JSONKey {
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let run: PlainRun
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+    fileprivate init(_ bytes: UnsafeBufferPointer<UInt8>, _ run: PlainRun) {
+        self.bytes = bytes
+        self.run = run
+    }
 
     static func ~= (name: StaticString, key: JSONKey) -> Bool {
-        key.bytes.count == name.utf8CodeUnitCount
-            && key.bytes.elementsEqual(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        guard key.bytes.count == name.utf8CodeUnitCount else { return false }
+        for place in 0..<key.bytes.count where key.bytes[place] != name.utf8Start[place] { return false }
+        return true
     }
 
-    func text() throws(JSONReader.Unusual) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw JSONReader.Unusual() }
-        return text
-    }
+    func text() throws(JSONReader.Unusual) -> String { try run.text(bytes) }
 }
