@@ -74,8 +74,8 @@ package struct AMQPDeliveryTag: Hashable, Sendable {
     }
 }
 
-/// A message that was delivered.
-package struct AMQPDelivery: Hashable, Sendable {
+/// A message that was delivered. A class, since it is handed on many times before it is settled, and has many parts.
+package final class AMQPDelivery: Sendable {
     package let queue: String
     package let tag: AMQPDeliveryTag
     /// Whether the broker may have delivered it before.

@@ -6,7 +6,7 @@ extension Inbound {
     ///
     /// Our own headers are believed only on what comes through the exchange `return`, to which no one but the broker
     /// and an operator may publish: a publisher who could name another routing key could speak for another app.
-    init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
+    convenience init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
         let headers = delivery.properties.headers
         let returned = delivery.exchange == ExchangeName.return.name
         self.init(
@@ -14,7 +14,7 @@ extension Inbound {
             exchange: (returned ? headers[HeaderName.exchange]?.text : nil) ?? delivery.exchange,
             routingKey: (returned ? headers[HeaderName.routingKey]?.text : nil) ?? delivery.routingKey,
             contentType: delivery.properties.contentType, messageID: delivery.properties.messageID,
-            type: delivery.properties.type, headers: headers.compactMapValues(\.text), body: delivery.body,
+            type: delivery.properties.type, properties: headers, body: delivery.body,
             attempt: returned ? Inbound.attempt(in: headers) : 1, redelivered: delivery.redelivered,
             firstSeen: (returned ? headers[HeaderName.firstSeen]?.int : nil).map(Timestamp.init(milliseconds:)) ?? now)
     }

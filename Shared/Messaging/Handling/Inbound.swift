@@ -1,28 +1,41 @@
+internal import AMQP
 package import PushProtocol
 
-/// One message as it arrived, before it is decoded.
-package struct Inbound: Hashable, Sendable {
-    package var queue: WorkQueue
+/// One message as it arrived, before it is decoded. A class, for the same reason as ``Delivery``.
+package final class Inbound: Sendable {
+    package let queue: WorkQueue
     /// The exchange and routing key it was first published with, also when it came back from a retry.
-    package var exchange: String
-    package var routingKey: String
-    package var contentType: String?
-    package var messageID: String?
-    package var type: String?
-    /// The AMQP headers whose values are text.
-    package var headers: [String: String]
-    package var body: [UInt8]
+    package let exchange: String
+    package let routingKey: String
+    package let contentType: String?
+    package let messageID: String?
+    package let type: String?
+    package let body: [UInt8]
     /// How often this message was tried, this time included: from 1.
-    package var attempt: Int
+    package let attempt: Int
     /// The broker delivered it before, to someone who did not settle it.
-    package var redelivered: Bool
+    package let redelivered: Bool
     /// When a stage on this queue first saw it.
-    package var firstSeen: Timestamp
+    package let firstSeen: Timestamp
+    private let properties: [String: AMQPValue]
 
-    package init(
+    /// The AMQP headers whose values are text.
+    package var headers: [String: String] { properties.compactMapValues(\.text) }
+
+    package convenience init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
         type: String? = nil, headers: [String: String] = [:], body: [UInt8], attempt: Int = 1,
         redelivered: Bool = false, firstSeen: Timestamp = .now
+    ) {
+        self.init(
+            queue: queue, exchange: exchange, routingKey: routingKey, contentType: contentType, messageID: messageID,
+            type: type, properties: headers.mapValues(AMQPValue.text), body: body, attempt: attempt,
+            redelivered: redelivered, firstSeen: firstSeen)
+    }
+
+    init(
+        queue: WorkQueue, exchange: String, routingKey: String, contentType: String?, messageID: String?, type: String?,
+        properties: [String: AMQPValue], body: [UInt8], attempt: Int, redelivered: Bool, firstSeen: Timestamp
     ) {
         self.queue = queue
         self.exchange = exchange
@@ -30,7 +43,7 @@ package struct Inbound: Hashable, Sendable {
         self.contentType = contentType
         self.messageID = messageID
         self.type = type
-        self.headers = headers
+        self.properties = properties
         self.body = body
         self.attempt = attempt
         self.redelivered = redelivered

@@ -1,17 +1,18 @@
 internal import FoundationEssentials
 package import PushProtocol
 
-/// A message that a handler wants published.
-package struct Outbound: Hashable, Sendable {
-    package var exchange: ExchangeName
-    package var routingKey: String
-    package var messageID: String
+/// A message that a handler wants published. A class: what several messages of a batch led to together is one of these
+/// in the verdict of each, is published once, and keeps all of them from being settled until it is confirmed.
+package final class Outbound: Sendable {
+    package let exchange: ExchangeName
+    package let routingKey: String
+    package let messageID: String
     /// The AMQP `type` property.
-    package var type: String
-    package var correlationID: String
+    package let type: String
+    package let correlationID: String
     /// W3C Trace Context, text form.
-    package var traceparent: String?
-    package var body: [UInt8]
+    package let traceparent: String?
+    package let body: [UInt8]
 
     package init(
         exchange: ExchangeName, routingKey: String, messageID: String, type: String, correlationID: String,
@@ -29,7 +30,7 @@ package struct Outbound: Hashable, Sendable {
     /// A message of ours, encoded, with its ids taken from its trace.
     ///
     /// - Throws: `WireError.tooLarge` for a body that the next stage would refuse.
-    package init<Message: WireMessage>(
+    package convenience init<Message: WireMessage>(
         _ message: Message, to exchange: ExchangeName, routingKey: String
     ) throws(WireError) {
         let body = try message.wireBody()
@@ -40,5 +41,14 @@ package struct Outbound: Hashable, Sendable {
             exchange: exchange, routingKey: routingKey, messageID: Hexadecimal.text(of: message.trace.id),
             type: Message.messageType, correlationID: message.trace.correlation,
             traceparent: message.trace.traceparent, body: body)
+    }
+}
+
+extension Outbound: Equatable {
+    package static func == (a: Outbound, b: Outbound) -> Bool {
+        a === b
+            || (a.exchange, a.routingKey, a.messageID, a.type, a.correlationID) == (
+                b.exchange, b.routingKey, b.messageID, b.type, b.correlationID
+            ) && a.traceparent == b.traceparent && a.body == b.body
     }
 }

@@ -17,7 +17,6 @@ final class StageMetrics: Sendable {
 
     private struct Instruments {
         var counters: [Key: Counter] = [:]
-        var gauges: [Key: Gauge] = [:]
         var recorders: [Key: Recorder] = [:]
         var timers: [Key: Timer] = [:]
     }
@@ -101,19 +100,21 @@ final class StageMetrics: Sendable {
         timer.record(duration: duration)
     }
 
-    func state(of queue: WorkQueue, inFlight: Int, isOut: Bool) {
-        set(MetricName.inFlight, queue, to: inFlight)
-        set(MetricName.outage, queue, to: isOut ? 1 : 0)
+    /// What shows where a queue stands; looked up once, since it changes with every batch.
+    struct QueueGauges: Sendable {
+        fileprivate let inFlight: Gauge
+        fileprivate let outage: Gauge
+
+        func show(inFlight messages: Int, isOut: Bool) {
+            inFlight.record(messages)
+            outage.record(isOut ? 1 : 0)
+        }
     }
 
-    private func set(_ name: String, _ queue: WorkQueue, to value: Int) {
+    func gauges(of queue: WorkQueue) -> QueueGauges {
         let labels = labels([(MetricLabel.queue, queue.name)])
-        let gauge = instruments.withLock { instruments in
-            instruments.gauges.value(for: key(name, labels)) {
-                Gauge(label: name, dimensions: labels, factory: factory)
-            }
-        }
-        gauge.record(value)
+        func gauge(_ name: String) -> Gauge { Gauge(label: name, dimensions: labels, factory: factory) }
+        return QueueGauges(inFlight: gauge(MetricName.inFlight), outage: gauge(MetricName.outage))
     }
 
     private func count(_ name: String, _ more: [(String, String)], by amount: Int = 1) {

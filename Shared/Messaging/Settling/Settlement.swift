@@ -7,31 +7,22 @@ internal import PushProtocol
 /// dead-letter queue, if any; only then is the message acknowledged.
 struct Settlement: Sendable {
     enum Step: Sendable {
-        case publish([AMQPMessage])
+        /// What the handler wants published.
+        case publish([Outbound])
+        /// The message itself, on to where it goes next.
+        case move(AMQPMessage)
         case acknowledge
         /// Not even its own copy can be published: it goes back, and the broker's delivery limit dead-letters it.
         case requeue
     }
 
-    /// What came, in one place: settlements are handed about while they wait.
-    private final class Origin: Sendable {
-        let delivery: AMQPDelivery
-        let inbound: Inbound
-
-        init(_ delivery: AMQPDelivery, _ inbound: Inbound) {
-            self.delivery = delivery
-            self.inbound = inbound
-        }
-    }
-
-    private let origin: Origin
-    var delivery: AMQPDelivery { origin.delivery }
-    var inbound: Inbound { origin.inbound }
+    let delivery: AMQPDelivery
+    let inbound: Inbound
     private(set) var conclusion: Conclusion
     private let redirection: Redirection
     private let remainder: [UInt8]?
-    private var outbound: [AMQPMessage]
-    private var copy: AMQPMessage?
+    private var outbound: [Outbound]
+    private var copy: Copy
     private var cannotBeCopied = false
     /// How many more rounds without a way for its outbound the message may stay; `nil` for as long as it takes.
     private var patience: Int?
@@ -40,12 +31,13 @@ struct Settlement: Sendable {
         of delivery: AMQPDelivery, as inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
         remainder: [UInt8]? = nil, redirection: Redirection, patience: Int? = nil
     ) {
-        origin = Origin(delivery, inbound)
+        self.delivery = delivery
+        self.inbound = inbound
         self.conclusion = conclusion
         self.redirection = redirection
         self.remainder = remainder
         self.patience = patience
-        self.outbound = outbound.map { $0.message(from: redirection.service) }
+        self.outbound = outbound
         copy = Settlement.copy(
             of: delivery, as: inbound, for: conclusion, remainder: remainder, redirection: redirection)
     }
@@ -53,15 +45,28 @@ struct Settlement: Sendable {
     var next: Step {
         if cannotBeCopied { return .requeue }
         if !outbound.isEmpty { return .publish(outbound) }
-        if let copy { return .publish([copy]) }
-        return .acknowledge
+        return switch copy {
+        case .none: .acknowledge
+        case .due(let message): .move(message)
+        }
     }
 
-    /// Takes the broker's answers to the messages of the last `publish`, in their order.
+    /// Whether something is to be published before it is settled.
+    var isOpen: Bool {
+        if cannotBeCopied { return false }
+        if !outbound.isEmpty { return true }
+        if case .due = copy { return true }
+        return false
+    }
+
+    /// Whether it is to be acknowledged.
+    var isDone: Bool { !cannotBeCopied && !isOpen }
+
+    /// Takes the broker's answers to the messages of the last step, in their order.
     mutating func record(_ answers: some Collection<AMQPConfirmation>, now: Timestamp = .now) {
         guard !outbound.isEmpty else {
             switch answers.first {
-            case .confirmed: copy = nil
+            case .confirmed: copy = .none
             case .returned(let code, _) where Settlement.isForever(code): cannotBeCopied = true
             case .nacked, .returned, nil: break
             }
@@ -86,13 +91,13 @@ struct Settlement: Sendable {
 
     /// Steps aside once patience is at its end: the message waits in a retry level, about as long as it is old, and
     /// all of it is handled again. No attempt is counted, so that it is never given up on for this.
-    private mutating func lostItsWay(_ message: AMQPMessage, now: Timestamp) {
+    private mutating func lostItsWay(_ message: Outbound, now: Timestamp) {
         guard let left = patience else { return }
         patience = left - 1
         guard left <= 1 else { return }
         let age = Duration.milliseconds(now.milliseconds - inbound.firstSeen.milliseconds)
         let level = Settlement.detours.last { $0.delay <= age } ?? Settlement.detours[0]
-        let place = "exchange \(message.exchange), routing key \(message.routingKey)"
+        let place = "exchange \(message.exchange.name), routing key \(message.routingKey)"
         conclusion = .postpone(
             level,
             Reason(
@@ -111,16 +116,23 @@ struct Settlement: Sendable {
     private static func copy(
         of delivery: AMQPDelivery, as inbound: Inbound, for conclusion: Conclusion, remainder: [UInt8]?,
         redirection: Redirection
-    ) -> AMQPMessage? {
+    ) -> Copy {
         switch conclusion {
-        case .done, .discard: nil
+        case .done, .discard: .none
         case .retry(let level, _):
-            redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt + 1, body: remainder)
+            .due(redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt + 1, body: remainder))
         case .postpone(let level, _):
-            redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt, body: remainder)
+            .due(redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt, body: remainder))
         case .deadLetter(let reason):
-            redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder)
+            .due(redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder))
         }
+    }
+
+    /// The message itself, as it is published to where it goes next. Indirect, since most settlements have none, and
+    /// they are handed about.
+    private indirect enum Copy {
+        case none
+        case due(AMQPMessage)
     }
 }
 

@@ -6,6 +6,8 @@ internal import PushProtocol
 struct Settler: Sendable {
     let bus: any MessageBus
     let backoff: Backoff
+    /// Who publishes.
+    let service: String
     let metrics: StageMetrics
     let logger: Logger
 
@@ -35,32 +37,44 @@ struct Settler: Sendable {
         return true
     }
 
-    /// Publishes the next step of each. Returns whether every message was taken.
+    /// Publishes the next step of each, and what several have in common once. Returns whether every message was taken.
     private func publish(_ open: inout [Settlement]) async throws(AMQPError) -> Bool {
         var messages: [AMQPMessage] = []
-        var ranges: [Range<Int>] = []
+        var places: [ObjectIdentifier: Int] = [:]
+        var wanted: [[Int]] = []
         for settlement in open {
-            let start = messages.count
-            if case .publish(let more) = settlement.next { messages += more }
-            ranges.append(start..<messages.count)
+            switch settlement.next {
+            case .publish(let outbound):
+                wanted.append(
+                    outbound.map { outbound in
+                        if let place = places[ObjectIdentifier(outbound)] { return place }
+                        places[ObjectIdentifier(outbound)] = messages.count
+                        messages.append(outbound.message(from: service))
+                        return messages.count - 1
+                    })
+            case .move(let copy):
+                wanted.append([messages.count])
+                messages.append(copy)
+            case .acknowledge, .requeue: wanted.append([])
+            }
         }
         let answers = try await bus.publish(messages)
         report(answers, to: messages)
-        for (index, range) in ranges.enumerated() { open[index].record(answers[range]) }
+        for (index, places) in wanted.enumerated() { open[index].record(places.map { answers[$0] }) }
         return answers.allSatisfy { $0 == .confirmed }
     }
 
     /// Acknowledges what is done, and returns the rest.
     private func finish(_ settlements: [Settlement]) -> [Settlement] {
+        // Nearly always all of them stand at the same step.
+        if settlements.allSatisfy(\.isOpen) { return settlements }
         var open: [Settlement] = []
-        var done: [Settlement] = []
+        var done = settlements
         var hopeless: [Settlement] = []
-        for settlement in settlements {
-            switch settlement.next {
-            case .publish: open.append(settlement)
-            case .acknowledge: done.append(settlement)
-            case .requeue: hopeless.append(settlement)
-            }
+        if !settlements.allSatisfy(\.isDone) {
+            open = settlements.filter(\.isOpen)
+            done = settlements.filter(\.isDone)
+            hopeless = settlements.filter { !$0.isOpen && !$0.isDone }
         }
         if !done.isEmpty { bus.acknowledge(done.map(\.delivery.tag)) }
         if !hopeless.isEmpty { bus.requeue(hopeless.map(\.delivery.tag)) }

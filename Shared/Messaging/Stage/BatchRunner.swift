@@ -3,10 +3,10 @@ internal import Logging
 internal import PushProtocol
 
 /// Takes one batch through decoding, the handler and settling. Used by many tasks at once.
-struct BatchRunner<Handler: StageHandler>: Sendable {
+struct BatchRunner: Sendable {
     let queue: WorkQueue
     let policy: StagePolicy
-    let handler: Handler
+    let handler: AnyStageHandler
     let bus: any MessageBus
     let settler: Settler
     let redirection: Redirection
@@ -18,7 +18,8 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
 
     private struct Readable: Sendable {
         let raw: AMQPDelivery
-        let delivery: Delivery<Handler.Message>
+        let inbound: Inbound
+        let delivery: any AnyStageHandler.Readable
     }
 
     private enum Answer {
@@ -35,7 +36,7 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
         for raw in work.deliveries {
             let inbound = Inbound(raw, queue: queue, now: now)
             do {
-                readable.append(Readable(raw: raw, delivery: Delivery(inbound: inbound, message: try decode(inbound))))
+                readable.append(Readable(raw: raw, inbound: inbound, delivery: try decode(inbound)))
             } catch {
                 let reason = Reason(code: error.code, detail: "\(error)")
                 poison.append(
@@ -49,7 +50,9 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
         return result
     }
 
-    private func decode(_ inbound: Inbound) throws(WireError) -> Handler.Message { try handler.decode(inbound) }
+    private func decode(_ inbound: Inbound) throws(WireError) -> any AnyStageHandler.Readable {
+        try handler.decode(inbound)
+    }
 
     private func run(_ work: Work, _ messages: [Readable]) async -> WorkResult {
         guard !messages.isEmpty else { return .settled }
@@ -114,7 +117,7 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
 
     private func settle(_ messages: [Readable], _ verdicts: [Verdict]) async -> WorkResult {
         let settlements = zip(messages, verdicts).map { message, verdict in
-            let inbound = message.delivery.inbound
+            let inbound = message.inbound
             return Settlement(
                 of: message.raw, as: inbound,
                 conclusion: Conclusion(
@@ -139,7 +142,7 @@ struct BatchRunner<Handler: StageHandler>: Sendable {
     }
 
     private func settle(_ message: Readable, failure: String) async -> WorkResult {
-        let inbound = message.delivery.inbound
+        let inbound = message.inbound
         logger.error(
             "A message failed alone",
             metadata: [

@@ -52,7 +52,7 @@ struct QueueMachine: Sendable {
     /// No consumer, and none on its way in or out.
     var isQuiet: Bool { !intake.isSubscribed }
     /// Messages being handled, published or held.
-    var inFlight: Int { (running.values.map(\.deliveries.count) + held.values.map(\.deliveries.count)).reduce(0, +) }
+    private(set) var inFlight = 0
 
     mutating func start() -> [Action] { intake.open() }
 
@@ -84,6 +84,7 @@ struct QueueMachine: Sendable {
 
     private mutating func finished(_ id: Work.ID, _ result: WorkResult) -> [Action] {
         guard let work = running.removeValue(forKey: id) else { return [] }
+        inFlight -= work.deliveries.count
         switch result {
         case .settled:
             if work.isSuspect { suspicion.survived() }
@@ -95,6 +96,7 @@ struct QueueMachine: Sendable {
             guard intake.mode == .running else { return [.giveBack(left.deliveries.map(\.tag))] }
             left.outages += 1
             held[id] = left
+            inFlight += left.deliveries.count
             outage = what
             return [.armRetry(id, afterFailures: left.outages)]
         }
@@ -114,6 +116,7 @@ struct QueueMachine: Sendable {
         let tags = waiting.map(\.tag) + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries.map(\.tag) }
         waiting = []
         ripe = 0
+        inFlight -= held.values.reduce(0) { $0 + $1.deliveries.count }
         held = [:]
         outage = nil
         return actions + (tags.isEmpty ? [] : [.giveBack(tags)])
@@ -128,6 +131,7 @@ extension QueueMachine {
             !running.values.contains(where: \.isSuspect), let work = nextWork()
         {
             running[work.id] = work
+            inFlight += work.deliveries.count
             actions.append(.start(work))
         }
         if !waiting.isEmpty, ripe == 0, !ageIsArmed {

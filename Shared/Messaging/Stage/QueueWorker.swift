@@ -6,7 +6,7 @@ internal import Synchronization
 /// Runs one queue of a stage: the thin shell around `QueueMachine`.
 ///
 /// One task (`run`) owns the machine; everyone else sends it events.
-final class QueueWorker<Handler: StageHandler>: Sendable {
+final class QueueWorker: Sendable {
     private enum Signal: Sendable {
         case event(QueueMachine.Event)
         /// Resumed once the queue has no consumer.
@@ -14,10 +14,11 @@ final class QueueWorker<Handler: StageHandler>: Sendable {
         case deadlinePassed
     }
 
-    private let runner: BatchRunner<Handler>
+    private let runner: BatchRunner
     private let bus: any MessageBus
     private let policy: StagePolicy
     private let metrics: StageMetrics
+    private let gauges: StageMetrics.QueueGauges
     private let logger: Logger
     private let signals: AsyncStream<Signal>
     private let sender: AsyncStream<Signal>.Continuation
@@ -25,11 +26,12 @@ final class QueueWorker<Handler: StageHandler>: Sendable {
 
     var queue: WorkQueue { runner.queue }
 
-    init(runner: BatchRunner<Handler>) {
+    init(runner: BatchRunner) {
         self.runner = runner
         bus = runner.bus
         policy = runner.policy
         metrics = runner.metrics
+        gauges = metrics.gauges(of: runner.queue)
         logger = runner.logger
         (signals, sender) = AsyncStream.makeStream()
     }
@@ -139,7 +141,7 @@ extension QueueWorker {
 
     /// Shows the machine's state to probes and metrics, and logs an outage's beginning and end.
     private func show(_ machine: QueueMachine) {
-        metrics.state(of: queue, inFlight: machine.inFlight, isOut: machine.outage != nil)
+        gauges.show(inFlight: machine.inFlight, isOut: machine.outage != nil)
         let now = QueueStatus.Condition(machine)
         let before = snapshot.withLock { condition in
             defer { condition = now }

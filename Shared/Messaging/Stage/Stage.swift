@@ -10,26 +10,26 @@ internal import Synchronization
 ///
 /// On graceful shutdown it stops its intake, gives back what is not begun, finishes what is, and returns. In a
 /// `ServiceGroup` it stands after the bus it uses, so that it is drained first.
-package final class Stage<Handler: StageHandler>: Service, Sendable {
+package final class Stage: Service, Sendable {
     private struct Workers {
-        var all: [QueueWorker<Handler>] = []
+        var all: [QueueWorker] = []
         var isDraining = false
     }
 
     private let policy: @Sendable (WorkQueue) -> StagePolicy
     private let bus: any MessageBus
-    private let handler: Handler
+    private let handler: AnyStageHandler
     private let redirection: Redirection
     private let metrics: StageMetrics
     private let logger: Logger
     private let workers = Mutex(Workers())
-    private let arrivals: AsyncStream<QueueWorker<Handler>>
-    private let announce: AsyncStream<QueueWorker<Handler>>.Continuation
+    private let arrivals: AsyncStream<QueueWorker>
+    private let announce: AsyncStream<QueueWorker>.Continuation
 
     /// - Parameter service: the stage's name, such as `token-registry`: a metric label, the `app_id` of what it
     ///   publishes, and the name on its dead letters.
     package convenience init(
-        service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus, handler: Handler,
+        service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus, handler: some StageHandler,
         logger: Logger
     ) {
         self.init(service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, logger: logger)
@@ -38,11 +38,11 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
     /// As above, with a policy of its own for each queue.
     package init(
         service: String, queues: [WorkQueue], policy: @escaping @Sendable (WorkQueue) -> StagePolicy,
-        bus: any MessageBus, handler: Handler, logger: Logger
+        bus: any MessageBus, handler: some StageHandler, logger: Logger
     ) {
         self.policy = policy
         self.bus = bus
-        self.handler = handler
+        self.handler = AnyStageHandler(handler)
         redirection = Redirection(service: service)
         metrics = StageMetrics(stage: service)
         var logger = logger
@@ -72,7 +72,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
     /// Takes up another queue, such as that of an app that was configured just now. A queue that is already consumed is
     /// left as it is.
     package func consume(_ queue: WorkQueue) {
-        let new = workers.withLock { workers -> QueueWorker<Handler>? in
+        let new = workers.withLock { workers -> QueueWorker? in
             guard !workers.isDraining, !workers.all.contains(where: { $0.queue == queue }) else { return nil }
             let worker = makeWorker(queue)
             workers.all.append(worker)
@@ -93,7 +93,7 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
         workers.withLock(\.all).map { QueueStatus(queue: $0.queue, condition: $0.condition) }
     }
 
-    private func worker(of queue: WorkQueue) -> QueueWorker<Handler>? {
+    private func worker(of queue: WorkQueue) -> QueueWorker? {
         workers.withLock(\.all).first { $0.queue == queue }
     }
 
@@ -111,11 +111,12 @@ package final class Stage<Handler: StageHandler>: Service, Sendable {
         if !Task.isCancelled { drain() }
     }
 
-    private func makeWorker(_ queue: WorkQueue) -> QueueWorker<Handler> {
+    private func makeWorker(_ queue: WorkQueue) -> QueueWorker {
         var logger = logger
         logger[metadataKey: LogKey.queue] = "\(queue.name)"
         let policy = policy(queue)
-        let settler = Settler(bus: bus, backoff: policy.backoff, metrics: metrics, logger: logger)
+        let settler = Settler(
+            bus: bus, backoff: policy.backoff, service: redirection.service, metrics: metrics, logger: logger)
         return QueueWorker(
             runner: BatchRunner(
                 queue: queue, policy: policy, handler: handler, bus: bus, settler: settler, redirection: redirection,

@@ -63,7 +63,7 @@ extension ServiceContext {
     /// A readiness condition for a stage on `bus`: nothing it depends on is away, and its queues can be consumed.
     ///
     /// - Parameter name: tells it from the process's other stages.
-    package func watch(_ stage: Stage<some StageHandler>, as name: String = "stage", on bus: BusAssembly) {
+    package func watch(_ stage: Stage, as name: String = "stage", on bus: BusAssembly) {
         let consumer = bus.consumer
         readiness.register(name) {
             StageCondition.state(of: stage.status, on: consumer.state, waiting: consumer.waitingQueues)

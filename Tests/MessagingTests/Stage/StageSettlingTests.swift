@@ -70,9 +70,8 @@ import Testing
         let way = Topology.Binding(exchange: "notifications", queue: next, routingKey: "late")
         let handler = ScriptedHandler { batch in
             batch.map { delivery in
-                var outbound = Outbound.notification(delivery.message)
-                if delivery.message != "other" { outbound.routingKey = "late" }
-                return .done([outbound])
+                let key = delivery.message == "other" ? "interactive.demo" : "late"
+                return .done([.notification(delivery.message, routingKey: key)])
             }
         }
         let policy = StagePolicy.test(batchSize: 1, prefetch: 4, concurrentBatches: 2)
@@ -96,6 +95,24 @@ import Testing
         }
         #expect(handler.handled.allSatisfy { $0.inbound.attempt == 1 })
         #expect(bus.messages(in: queue.deadName).isEmpty)
+    }
+
+    @Test func `what several messages led to together is published once, and all of them wait for it`() async throws {
+        let handler = ScriptedHandler { batch in
+            let shared = Outbound.notification("shared", routingKey: "late")
+            return batch.map { .done($0.message == "b" ? [.notification("own"), shared] : [shared]) }
+        }
+        try await withStage(bus, handler, policy: .test(batchSize: 3, unroutableRounds: nil)) { _ in
+            // The first message of all is handled alone.
+            bus.event("first")
+            try await eventually { handler.handled.count == 1 }
+            for text in ["a", "b", "c"] { bus.event(text) }
+            try await eventually { bus.texts(in: next) == ["own"] }
+            #expect(bus.unsettled(in: queue.name) == 4)
+            bus.bind(Topology.Binding(exchange: "notifications", queue: next, routingKey: "late"))
+            try await eventually { bus.isSettled(queue.name) }
+        }
+        #expect(bus.texts(in: next).sorted() == ["own", "shared", "shared"])
     }
 
     @Test func `a message stuck on its way out does not keep its batch from being settled`() async throws {

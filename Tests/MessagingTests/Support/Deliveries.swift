@@ -33,9 +33,9 @@ extension Reason {
 
 extension Outbound {
     /// Something for the queue `token-registry.notifications.interactive`.
-    static func notification(_ text: String) -> Outbound {
+    static func notification(_ text: String, routingKey: String = "interactive.demo") -> Outbound {
         Outbound(
-            exchange: .notifications, routingKey: "interactive.demo", messageID: "out-\(text)", type: "test",
+            exchange: .notifications, routingKey: routingKey, messageID: "out-\(text)", type: "test",
             correlationID: "c", traceparent: "00-1-2-01", body: Array(text.utf8))
     }
 }

@@ -19,10 +19,10 @@ extension StagePolicy {
 }
 
 /// Runs a stage while `body` does, then drains it and waits until it has returned.
-func withStage<Handler: StageHandler>(
-    _ bus: any MessageBus, _ handler: Handler, queues: [WorkQueue] = [queue], policy: StagePolicy = .test(),
+func withStage(
+    _ bus: any MessageBus, _ handler: some StageHandler, queues: [WorkQueue] = [queue], policy: StagePolicy = .test(),
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-    _ body: (Stage<Handler>) async throws -> Void
+    _ body: (Stage) async throws -> Void
 ) async throws {
     let stage = Stage(service: "rules", queues: queues, policy: policy, bus: bus, handler: handler, logger: logger)
     try await withRunning(stage) { _ in try await body(stage) }

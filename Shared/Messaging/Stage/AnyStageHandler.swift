@@ -1,0 +1,23 @@
+internal import PushProtocol
+
+/// A handler whose kind of message the runtime need not know: everything behind it is compiled once, for all stages.
+struct AnyStageHandler: Sendable {
+    /// A `Delivery` of the handler's own kind of message.
+    typealias Readable = AnyObject & Sendable
+
+    let decode: @Sendable (Inbound) throws(WireError) -> any Readable
+    let handle: @Sendable ([any Readable]) async throws -> [Verdict]
+
+    init<Handler: StageHandler>(_ handler: Handler) {
+        decode = { (inbound) throws(WireError) -> any Readable in
+            Delivery(inbound: inbound, message: try handler.decode(inbound))
+        }
+        handle = { deliveries in
+            var batch: [Delivery<Handler.Message>] = []
+            batch.reserveCapacity(deliveries.count)
+            // They were made by `decode`, just above.
+            for delivery in deliveries { batch.append(unsafeDowncast(delivery, to: Delivery<Handler.Message>.self)) }
+            return try await handler.handle(batch)
+        }
+    }
+}
