@@ -10,7 +10,7 @@ import ServiceKit
 /// Apple binds a connection to the key or certificate that was first used on it, and counts the tokens a key signs. So
 /// there is one client for each of them and host, and one token source for each key, whoever shares them.
 struct APNsGateways {
-    private(set) var byLane: [LaneKey: ProviderGateway<APNsWire>] = [:]
+    private(set) var byLane: [LaneKey: ProviderGateway] = [:]
     /// The lanes whose key or certificate is of no use, and why.
     private(set) var unusable: [LaneKey: String] = [:]
 
@@ -93,11 +93,11 @@ struct APNsGateways {
     }
 
     /// The files of keys and certificates, each with its lanes, and how a changed one is put into force.
-    var watched: [CredentialWatch<ProviderGateway<APNsWire>>.Entry] {
+    var watched: [CredentialWatch.Entry] {
         watchedKeys + certificates.map { .init(file: $1, lanes: lanesOfCertificate[$0, default: []]) }
     }
 
-    private var watchedKeys: [CredentialWatch<ProviderGateway<APNsWire>>.Entry] {
+    private var watchedKeys: [CredentialWatch.Entry] {
         files.compactMap { key, file in
             guard let source = sources[key] else { return nil }
             let transports = transports.filter { $0.key.key == key }.map(\.value)

@@ -28,7 +28,7 @@ final class FCMAccount: Sendable {
     }
 
     private struct Way {
-        let gateway: ProviderGateway<FCMWire>
+        let gateway: ProviderGateway
         let tokens: CredentialCache
         let transport: HTTP2Transport
         let quota: QuotaGate
@@ -70,7 +70,7 @@ final class FCMAccount: Sendable {
         way.transport.reconnect(from: way.transport.generation)
     }
 
-    func gateway() throws(CredentialError) -> ProviderGateway<FCMWire> { try knownWay().gateway }
+    func gateway() throws(CredentialError) -> ProviderGateway { try knownWay().gateway }
 
     /// The project's; `nil` while it is not known which that is.
     var quota: QuotaGate? { try? knownWay().quota }
@@ -114,9 +114,9 @@ struct FCMGateway: PushGateway {
 
     var quota: QuotaGate? { account.quota }
 
-    func render(_ push: Push) -> FCMWire.Rendering { FCMWire.render(push, now: clock.now()) }
+    func render(_ push: Push) -> any PushRendering { FCMRendering(push, now: clock.now()) }
 
-    func send(_ copies: [Copy], of renderings: [FCMWire.Rendering]) async -> [GatewayAnswer] {
+    func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer] {
         do throws(CredentialError) {
             return try await account.gateway().send(copies, of: renderings)
         } catch {

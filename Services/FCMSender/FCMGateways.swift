@@ -23,7 +23,7 @@ struct FCMGateways {
     }
 
     /// The accounts' files, each with its lanes, and how a changed one is put into force.
-    var watched: [CredentialWatch<FCMGateway>.Entry] {
+    var watched: [CredentialWatch.Entry] {
         accounts.map { account, apps in
             .init(
                 file: account.file, lanes: apps.map { LaneKey(app: $0, environment: .production) },

@@ -163,7 +163,7 @@ import Testing
 
     private func watch(
         _ file: ScriptedFile, renew: @escaping @Sendable () -> Void = {}
-    ) -> (CredentialWatch<ScriptedGateway>, PushLanes<ScriptedGateway>) {
+    ) -> (CredentialWatch, PushLanes) {
         let lanes = PushLanes([key: gateway], provider: .apns, clock: time.clock, logger: log.logger)
         return (
             CredentialWatch(
@@ -214,7 +214,7 @@ import Testing
         let running = Task { try await watch.run() }
         try await eventually("it sleeps") { time.sleepers == 1 }
         #expect(file.looks.withLock { $0.count } == 1)
-        time.advance(by: CredentialWatch<ScriptedGateway>.pace)
+        time.advance(by: CredentialWatch.pace)
         try await eventually("it looked") { file.looks.withLock { $0.isEmpty } }
         running.cancel()
         _ = await running.result

@@ -14,14 +14,14 @@ import Testing
             ? .settled(.unregistered(since: nil, reason: "Unregistered")) : .settled(.accepted(id: nil))
     }
 
-    private func handler() -> PushStageHandler<ScriptedGateway> {
+    private func handler() -> PushStageHandler {
         let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let lanes = PushLanes([key: gateway], provider: .apns, clock: time.clock, logger: logger)
         return PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
     }
 
-    private func pulses(_ count: Int, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String:
+    private func pulses(_ count: Int, by handler: PushStageHandler) async throws -> [String:
         LanePulse?]
     {
         let push = Push.sample(targets: (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) })

@@ -10,14 +10,14 @@ import Testing
     private let time = ManualTime()
     private let gateway = ScriptedGateway { _, _ in .halted(reason: "BadTopic") }
 
-    private func lanes(_ environments: [ProviderEnvironment]) -> PushLanes<ScriptedGateway> {
+    private func lanes(_ environments: [ProviderEnvironment]) -> PushLanes {
         PushLanes(
             Dictionary(uniqueKeysWithValues: environments.map { (LaneKey(app: app, environment: $0), gateway) }),
             provider: .apns, clock: time.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     private func supervised(
-        _ lanes: PushLanes<ScriptedGateway>, _ body: (SwitchLog) async throws -> Void
+        _ lanes: PushLanes, _ body: (SwitchLog) async throws -> Void
     ) async throws {
         let log = SwitchLog()
         let supervisor = LaneSupervisor(

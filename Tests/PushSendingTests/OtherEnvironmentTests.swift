@@ -15,7 +15,7 @@ import Testing
 
     private func handler(
         _ environments: Set<ProviderEnvironment> = [.production, .development]
-    ) -> (PushStageHandler<ScriptedGateway>, PushLanes<ScriptedGateway>) {
+    ) -> (PushStageHandler, PushLanes) {
         let app = AppID(rawValue: "demo")!
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let gateways = [ProviderEnvironment.production: production, .development: development]
@@ -27,7 +27,7 @@ import Testing
         return (PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger), lanes)
     }
 
-    private func batches(_ push: Push, by handler: PushStageHandler<ScriptedGateway>) async throws -> [String: Outcomes]
+    private func batches(_ push: Push, by handler: PushStageHandler) async throws -> [String: Outcomes]
     {
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",

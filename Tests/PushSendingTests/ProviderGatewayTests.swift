@@ -127,7 +127,7 @@ import Testing
                 403: .reauthenticate(reason: "Expired"), 500: .backOff(floor: .seconds(900), reason: "Internal"),
             ]), credentials: mint.cache(time.clock), transport: transport, clock: time.clock)
         let tokens = ["a", "b", "", "c", "d"]
-        let answers = await gateway.send(tokens.map { Copy(of: 0, to: .sample(token: $0)) }, of: [()])
+        let answers = await gateway.send(tokens.map { Copy(of: 0, to: .sample(token: $0)) }, of: [BareRendering()])
         #expect(
             answers == [
                 .settled(.accepted(id: nil)), .settled(.accepted(id: nil)),

@@ -7,8 +7,10 @@ struct RequestBatchTests {
 
     @Test func `requests read back as they were written, each as a copy of its letter`() {
         var batch = RequestBatch()
-        batch.begin(shared: [ProviderHeader("a", "1")], own: ["x", "y"])
+        let letter = RequestBatch.Letter(shared: [ProviderHeader("a", "1")], own: ["x", "y"])
+        batch.begin(letter)
         for number in 0..<3 {
+            batch.begin(letter)
             batch.write("/")
             batch.write("\(number)")
             batch.endValue()
@@ -18,11 +20,12 @@ struct RequestBatchTests {
             batch.endValue()
             batch.endRequest(body: [UInt8(number)])
         }
-        batch.begin(shared: [])
+        batch.begin(RequestBatch.Letter(shared: []))
         batch.write("/last")
         batch.endValue()
         batch.endRequest(body: [])
         #expect(batch.count == 4)
+        #expect(batch.letters.count == 2)
         #expect(
             batch[1]
                 == ProviderRequest(
@@ -32,6 +35,18 @@ struct RequestBatchTests {
                         ProviderHeader("y", "", neverIndexed: true), ProviderHeader("a", "1"),
                     ], body: [1]))
         #expect(batch[3] == ProviderRequest(path: "/last", headers: [], body: []))
+    }
+
+    @Test func `a path that all requests share is written by none of them`() {
+        var batch = RequestBatch(path: "/all")
+        batch.begin(RequestBatch.Letter(shared: [], own: ["x"]))
+        for text in ["a", "b"] {
+            batch.write(text)
+            batch.endValue()
+            batch.endRequest(body: [])
+        }
+        #expect(
+            batch[1] == ProviderRequest(path: "/all", headers: [ProviderHeader("x", "b", neverIndexed: true)], body: []))
     }
 
     @Test func `fields of an answer are found by name, the first of several`() {

@@ -3,12 +3,12 @@ import PushSending
 
 /// A push to a broadcast channel: one request that reaches every device which follows the channel
 /// (`push-protocols` A.11). It updates or ends Live Activities, and cannot start one.
-struct APNsBroadcast: Hashable, Sendable {
+struct APNsBroadcast: Sendable {
     /// The most bytes a body may have.
     static let maximumPayload = 5120
 
     private let path: String
-    private let headers: [ProviderHeader]
+    private let letter: RequestBatch.Letter
     private let body: [UInt8]
 
     init(_ push: Push, bundle: String) throws(LocalRejection) {
@@ -29,18 +29,19 @@ struct APNsBroadcast: Hashable, Sendable {
         guard body.count <= Self.maximumPayload else { throw LocalRejection("payload-too-large") }
 
         path = "/4/broadcasts/apps/\(bundle)"
-        headers = [
-            ProviderHeader("apns-push-type", common.pushType.rawValue),
-            ProviderHeader("apns-priority", (common.priority ?? .now).rawValue),
-            // Required; only a channel that stores takes another than 0.
-            ProviderHeader("apns-expiration", String(common.expiration ?? 0), neverIndexed: true),
-        ]
+        letter = RequestBatch.Letter(
+            shared: [
+                ProviderHeader("apns-push-type", common.pushType.rawValue),
+                ProviderHeader("apns-priority", (common.priority ?? .now).rawValue),
+                // Required; only a channel that stores takes another than 0.
+                ProviderHeader("apns-expiration", String(common.expiration ?? 0), neverIndexed: true),
+            ], own: ["apns-channel-id"])
     }
 
     /// Adds the request to one channel, as a letter of its own.
     func add(_ channel: String, to batch: inout RequestBatch) throws(LocalRejection) {
         guard Self.isChannelID(channel) else { throw LocalRejection("malformed-channel-id") }
-        batch.begin(shared: headers, own: ["apns-channel-id"])
+        batch.begin(letter)
         batch.write(path)
         batch.endValue()
         batch.write(channel)

@@ -37,16 +37,16 @@ struct APNsHeaders: Hashable, Sendable {
     /// Whether the collapse id is the notification's id, which the targets of a push need not have in common.
     var collapsesByNotification: Bool { collapseID == nil && pushType.isCollapsedByDefault }
 
-    /// The headers of which each request has a value of its own.
-    var own: [String] { collapsesByNotification ? ["apns-id", "apns-collapse-id"] : ["apns-id"] }
-
-    /// The headers that all requests share.
-    var shared: [ProviderHeader] {
-        var fields = [ProviderHeader("apns-push-type", pushType.rawValue), ProviderHeader("apns-topic", topic)]
-        if let priority { fields.append(ProviderHeader("apns-priority", priority.rawValue)) }
-        if let expiration { fields.append(ProviderHeader("apns-expiration", String(expiration), neverIndexed: true)) }
-        if let collapseID { fields.append(ProviderHeader("apns-collapse-id", collapseID, neverIndexed: true)) }
-        return fields + others
+    /// What requests have in common, and which values are their own: the expiration too, since most pushes have nothing
+    /// else that the next one has not.
+    var letter: RequestBatch.Letter {
+        var own = ["apns-id"]
+        if collapsesByNotification { own.append("apns-collapse-id") }
+        if expiration != nil { own.append("apns-expiration") }
+        var shared = [ProviderHeader("apns-push-type", pushType.rawValue), ProviderHeader("apns-topic", topic)]
+        if let priority { shared.append(ProviderHeader("apns-priority", priority.rawValue)) }
+        if let collapseID { shared.append(ProviderHeader("apns-collapse-id", collapseID, neverIndexed: true)) }
+        return RequestBatch.Letter(shared: shared + others, own: own)
     }
 
     /// Lower-case names; only headers of APNs, only printable ASCII, and none that says who sends or what it is called.

@@ -40,7 +40,7 @@ enum APNsPayload {
         return aps
     }
 
-    private static func data(_ content: Content) -> [String: JSONValue]? {
+    static func data(_ content: Content) -> [String: JSONValue]? {
         guard let link = content.deepLink else { return content.data }
         return (content.data ?? [:]).merging(["deep_link": .string(link)]) { $1 }
     }

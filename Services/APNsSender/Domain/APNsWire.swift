@@ -7,96 +7,76 @@ struct APNsWire: PushWire {
     /// The app's bundle id.
     let topic: String
     /// Asked for each push: a certificate that changes may be for other topics.
-    var authentication: @Sendable () -> APNsAuthentication = { .token }
+    let authentication: @Sendable () -> APNsAuthentication
+    private let plain: APNsLetter.Plain
 
-    /// The headers, and the body for each badge that occurs among the targets: rendered once, shared by all of them.
-    struct Rendering: Sendable {
-        let headers: Result<APNsHeaders, LocalRejection>
-        let bodies: [Int?: Result<[UInt8], LocalRejection>]
-        /// For the targets that are channels; `nil` when none is.
-        var broadcast: Result<APNsBroadcast, LocalRejection>?
+    init(topic: String, authentication: @escaping @Sendable () -> APNsAuthentication = { .token }) {
+        self.topic = topic
+        self.authentication = authentication
+        plain = APNsLetter.Plain(bundle: topic)
     }
 
-    func render(_ push: Push, now: Timestamp) -> Rendering {
-        var rendering = renderForDevices(push)
-        if push.targets.contains(where: { $0.address == .channel }) {
-            rendering.broadcast = Result { () throws(LocalRejection) in
-                if let objection = authentication().objection(to: .liveActivity, topic: topic) {
-                    throw LocalRejection(objection)
+    /// Devices and channels have paths of their own.
+    var path: String? { nil }
+
+    func render(_ push: Push, now: Timestamp) -> any PushRendering {
+        let broadcast: Result<APNsBroadcast, LocalRejection>? =
+            if push.targets.contains(where: { $0.address == .channel }) {
+                Result { () throws(LocalRejection) in
+                    if let objection = authentication().objection(to: .liveActivity, topic: topic) {
+                        throw LocalRejection(objection)
+                    }
+                    return try APNsBroadcast(push, bundle: topic)
                 }
-                return try APNsBroadcast(push, bundle: topic)
-            }
-        }
-        return rendering
-    }
-
-    private func renderForDevices(_ push: Push) -> Rendering {
-        let headers = Result { () throws(LocalRejection) in
-            let headers = try APNsHeaders(for: push.content, bundle: topic, expiresAt: push.expiresAt)
-            if let objection = authentication().objection(to: headers.pushType, topic: headers.topic) {
+            } else { nil }
+        do throws(LocalRejection) {
+            let letter =
+                if let plain = plain.letter(for: push.content, expiresAt: push.expiresAt) { plain } else {
+                    APNsLetter(try APNsHeaders(for: push.content, bundle: topic, expiresAt: push.expiresAt))
+                }
+            if let objection = authentication().objection(to: letter.pushType, topic: letter.topic) {
                 throw LocalRejection(objection)
             }
-            return headers
+            return APNsRendering(
+                letter: .success(letter), bodies: Self.bodies(of: push, letter.pushType), broadcast: broadcast)
+        } catch {
+            return APNsRendering(letter: .failure(error), bodies: .byBadge([:]), broadcast: broadcast)
         }
-        guard case .success(let shared) = headers else { return Rendering(headers: headers, bodies: [:]) }
-        var bodies: [Int?: Result<[UInt8], LocalRejection>] = [:]
+    }
+
+    private static func bodies(of push: Push, _ pushType: APNsPushType) -> APNsRendering.Bodies {
+        let first = push.targets.first?.badge
+        guard push.targets.contains(where: { $0.badge != first }) else {
+            return .one(body(push.content, badge: first, pushType: pushType))
+        }
+        var bodies: [Int?: APNsRendering.Body] = [:]
         for badge in Set(push.targets.map(\.badge)) {
-            bodies[badge] = Result { () throws(LocalRejection) in
-                try Self.body(push.content, badge: badge, pushType: shared.pushType)
-            }
+            bodies[badge] = body(push.content, badge: badge, pushType: pushType)
         }
-        return Rendering(headers: headers, bodies: bodies)
-    }
-
-    func begin(_ rendering: Rendering, in batch: inout RequestBatch) {
-        // Without headers there is nothing to begin: ``add`` refuses every target.
-        guard case .success(let headers) = rendering.headers else { return }
-        batch.begin(shared: headers.shared, own: headers.own)
-    }
-
-    func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection) {
-        switch target.address {
-        case nil: try add(device: target, from: rendering, to: &batch)
-        case .channel:
-            guard let broadcast = rendering.broadcast else { throw LocalRejection("not-rendered") }
-            try broadcast.get().add(target.token.secret, to: &batch)
-            // What follows may be a device again.
-            begin(rendering, in: &batch)
-        case .fid, .topic, .condition: throw LocalRejection("address-not-of-apns")
-        }
-    }
-
-    private func add(
-        device target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch
-    ) throws(LocalRejection) {
-        let headers = try rendering.headers.get()
-        guard let token = DeviceToken(target.token.secret, for: .apns) else {
-            throw LocalRejection("malformed-token", suspectToken: true)
-        }
-        guard let body = rendering.bodies[target.badge] else { throw LocalRejection("not-rendered") }
-        let bytes = try body.get()
-        batch.write("/3/device/")
-        batch.write(token.secret)
-        batch.endValue()
-        batch.write(target.pushID)
-        batch.endValue()
-        if headers.collapsesByNotification {
-            batch.write(target.notification)
-            batch.endValue()
-        }
-        batch.endRequest(body: bytes)
+        return .byBadge(bodies)
     }
 
     /// A refused credential is refused for everybody.
     func goesOn(after status: Int) -> Bool { status != 403 }
 
-    private static func body(
-        _ content: Content, badge: Int?, pushType: APNsPushType
+    private static func body(_ content: Content, badge: Int?, pushType: APNsPushType) -> APNsRendering.Body {
+        Result { () throws(LocalRejection) in
+            let body =
+                if pushType == .alert || pushType == .background, content.silent == (pushType == .background),
+                    let body = APNsPayload.write(content, badge: badge)
+                { body } else {
+                    try checked(content, badge: badge, pushType)
+                }
+            guard body.count <= pushType.maximumPayload else { throw LocalRejection("payload-too-large") }
+            return body
+        }
+    }
+
+    private static func checked(
+        _ content: Content, badge: Int?, _ pushType: APNsPushType
     ) throws(LocalRejection) -> [UInt8] {
         let payload = try APNsPayload.render(content, badge: badge)
         try pushType.check(payload)
-        let body = JSONText.bytes(of: payload)
-        guard body.count <= pushType.maximumPayload else { throw LocalRejection("payload-too-large") }
-        return body
+        return JSONText.bytes(of: payload)
     }
 }

@@ -12,19 +12,23 @@ package struct ProviderFields: Hashable, Sendable {
 
     /// The first value of the field `name` (lower case).
     package subscript(name: String) -> String? {
-        var rest = text[...]
-        while let (field, value) = Self.next(in: &rest) {
-            if field.elementsEqual(name.utf8) { return String(decoding: value, as: UTF8.self) }
+        var name = name
+        return name.withUTF8 { name in
+            text.withUnsafeBufferPointer { text in
+                var rest = text[...]
+                while let field = Self.upToNUL(in: &rest), let value = Self.upToNUL(in: &rest) {
+                    if field.elementsEqual(name) {
+                        return String(decoding: UnsafeBufferPointer(rebasing: value), as: UTF8.self)
+                    }
+                }
+                return nil
+            }
         }
-        return nil
     }
 
-    private static func next(in rest: inout ArraySlice<UInt8>) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
-        guard let name = upToNUL(in: &rest), let value = upToNUL(in: &rest) else { return nil }
-        return (name, value)
-    }
-
-    private static func upToNUL(in rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    private static func upToNUL(
+        in rest: inout Slice<UnsafeBufferPointer<UInt8>>
+    ) -> Slice<UnsafeBufferPointer<UInt8>>? {
         guard let end = rest.firstIndex(of: 0) else { return nil }
         defer { rest = rest[(end + 1)...] }
         return rest[..<end]

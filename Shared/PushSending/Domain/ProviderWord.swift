@@ -6,8 +6,13 @@ package enum ProviderWord {
 
     /// `word` in visible ASCII, at most ``maximumLength`` of it: no controls, no NUL, nothing to quote or wrap.
     package static func printable(_ word: String) -> String {
-        let bytes = word.utf8
-        if bytes.count <= maximumLength, bytes.allSatisfy({ (0x21...0x7e).contains($0) }) { return word }
+        var text = word
+        let isFit = text.withUTF8 { text in
+            var others: UInt8 = 0
+            for byte in text { others |= byte &- 0x21 < 0x5e ? 0 : 1 }
+            return text.count <= maximumLength && others == 0
+        }
+        if isFit { return word }
         var kept = String.UnicodeScalarView()
         kept.append(
             contentsOf: word.unicodeScalars.lazy.filter { (0x21...0x7e).contains($0.value) }.prefix(maximumLength))

@@ -4,18 +4,12 @@ package import PushProtocol
 ///
 /// Implemented once for APNs and once for FCM. Nothing here does I/O or reads a clock.
 package protocol PushWire: Sendable {
-    /// A push's content, rendered once for all its targets.
-    associatedtype Rendering: Sendable
+    /// The path of every request; `nil` where each has its own.
+    var path: String? { get }
 
-    /// Renders everything that targets share. What is wrong with it is told target by target, by ``add``.
-    func render(_ push: Push, now: Timestamp) -> Rendering
-
-    /// Begins the letter whose copies the requests to all targets are.
-    func begin(_ rendering: Rendering, in batch: inout RequestBatch)
-
-    /// Adds the request to one target, without its credential, to the letter just begun, or says why it may not reach
-    /// the wire and adds nothing.
-    func add(_ target: Push.Target, from rendering: Rendering, to batch: inout RequestBatch) throws(LocalRejection)
+    /// Renders everything that targets share. What is wrong with it is told target by target, by
+    /// ``PushRendering/add(_:to:)``.
+    func render(_ push: Push, now: Timestamp) -> any PushRendering
 
     /// Whether an answer of this status makes it pointless to send what still waits for its turn.
     func goesOn(after status: Int) -> Bool
@@ -24,14 +18,24 @@ package protocol PushWire: Sendable {
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence
 }
 
+/// A push's content, rendered once for all its targets.
+package protocol PushRendering: AnyObject, Sendable {
+    /// Begins the letter whose copies the requests to all targets are.
+    func begin(in batch: inout RequestBatch)
+
+    /// Adds the request to one target, without its credential, to the letter just begun, or says why it may not reach
+    /// the wire and adds nothing.
+    func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection)
+}
+
 extension PushWire {
     /// The request to one target alone.
     package func request(
-        to target: Push.Target, from rendering: Rendering
+        to target: Push.Target, from rendering: any PushRendering
     ) throws(LocalRejection) -> ProviderRequest {
-        var batch = RequestBatch()
-        begin(rendering, in: &batch)
-        try add(target, from: rendering, to: &batch)
+        var batch = RequestBatch(path: path)
+        rendering.begin(in: &batch)
+        try rendering.add(target, to: &batch)
         return batch[0]
     }
 }

@@ -6,16 +6,22 @@ import PushProtocol
 /// A *letter* is what the requests to all targets of a push have in common. Each request adds its path, its own value
 /// of each of the letter's own fields, and its body. Built by a ``PushWire``, which writes straight into it:
 ///
-///     batch.begin(shared: [ProviderHeader("apns-topic", topic)], own: ["apns-id"])
+///     batch.begin(Letter(shared: [ProviderHeader("apns-topic", topic)], own: ["apns-id"]))
 ///     batch.write("/3/device/"); batch.write(token); batch.endValue()
 ///     batch.write(id); batch.endValue()
 ///     batch.endRequest(body: body)
 package struct RequestBatch: Sendable {
-    package struct Letter: Hashable, Sendable {
+    /// A class, since wires keep the letters that do not depend on a push.
+    package final class Letter: Sendable {
         package let shared: [ProviderHeader]
         /// The names of the fields of which each request has a value of its own. Such values never come again, so
         /// HPACK must not put them into its table.
         package let own: [String]
+
+        package init(shared: [ProviderHeader], own: [String] = []) {
+            self.shared = shared
+            self.own = own
+        }
     }
 
     package struct Entry: Sendable {
@@ -28,18 +34,20 @@ package struct RequestBatch: Sendable {
 
     package private(set) var letters: [Letter] = []
     package private(set) var entries: [Entry] = []
-    /// The path and then the own values of each request, one after the other.
+    /// The path of every request; `nil` where each has its own.
+    package let path: String?
+    /// The own path, if any, and then the own values of each request, one after the other.
     private var text: [UInt8] = []
     private var ends: [Int] = []
     private var firstValue = 0
 
-    package init() {}
+    package init(path: String? = nil) { self.path = path }
 
     package var count: Int { entries.count }
 
-    /// Starts a letter: the requests that follow are copies of it.
-    package mutating func begin(shared: [ProviderHeader], own: [String] = []) {
-        letters.append(Letter(shared: shared, own: own))
+    /// Starts a letter, unless it is the one that was begun last: the requests that follow are copies of it.
+    package mutating func begin(_ letter: Letter) {
+        if letters.last !== letter { letters.append(letter) }
     }
 
     package mutating func write(_ value: String) { text.append(contentsOf: value.utf8) }
@@ -47,19 +55,31 @@ package struct RequestBatch: Sendable {
     /// Writes `id` in the canonical form, in lower case.
     package mutating func write(_ id: UUID) { Hexadecimal.append(id, .lower, to: &text) }
 
-    /// Ends the path or an own value.
+    package mutating func write(_ number: Int64) {
+        JSONOutput.append(number, to: &text)
+    }
+
+    /// Ends an own path or an own value.
     package mutating func endValue() { ends.append(text.count) }
 
-    /// Ends a request of which the path and every own value were written.
+    /// Ends a request of which the own path and every own value were written.
     package mutating func endRequest(body: [UInt8]) {
-        assert(ends.count - firstValue == letters[letters.count - 1].own.count + 1)
+        assert(ends.count - firstValue == letters[letters.count - 1].own.count + (path == nil ? 1 : 0))
         entries.append(Entry(letter: letters.count - 1, body: body, firstValue: firstValue))
         firstValue = ends.count
     }
 
-    /// Hands out the path (0) or an own value (from 1) of the request at `index`.
+    /// Hands out the own path of the request at `index`, of a batch without one for all.
+    package func withPath<R>(of index: Int, _ read: (UnsafeRawBufferPointer) -> R) -> R {
+        withText(entries[index].firstValue, read)
+    }
+
+    /// Hands out an own value, from 0, of the request at `index`.
     package func withValue<R>(_ value: Int, of index: Int, _ read: (UnsafeRawBufferPointer) -> R) -> R {
-        let place = entries[index].firstValue + value
+        withText(entries[index].firstValue + value + (path == nil ? 1 : 0), read)
+    }
+
+    private func withText<R>(_ place: Int, _ read: (UnsafeRawBufferPointer) -> R) -> R {
         let start = place == 0 ? 0 : ends[place - 1]
         return text.withUnsafeBytes { read(UnsafeRawBufferPointer(rebasing: $0[start..<ends[place]])) }
     }
@@ -69,8 +89,12 @@ extension RequestBatch {
     /// The request at `index`, read out: for tests and for providers that live in memory.
     package subscript(index: Int) -> ProviderRequest {
         let letter = letters[entries[index].letter]
-        func value(_ number: Int) -> String { withValue(number, of: index) { String(decoding: $0, as: UTF8.self) } }
-        let own = letter.own.enumerated().map { ProviderHeader($1, value($0 + 1), neverIndexed: true) }
-        return ProviderRequest(path: value(0), headers: own + letter.shared, body: entries[index].body)
+        let own = letter.own.enumerated().map { number, name in
+            ProviderHeader(
+                name, withValue(number, of: index) { String(decoding: $0, as: UTF8.self) }, neverIndexed: true)
+        }
+        return ProviderRequest(
+            path: path ?? withPath(of: index) { String(decoding: $0, as: UTF8.self) }, headers: own + letter.shared,
+            body: entries[index].body)
     }
 }

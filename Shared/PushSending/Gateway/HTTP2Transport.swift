@@ -65,11 +65,15 @@ private struct BatchOnTheWire: HTTP2Requests {
     func write(_ index: Int, to fields: inout HeaderArena) {
         let letter = batch.entries[index].letter
         fields.append(":method", "POST")
-        batch.withValue(0, of: index) { fields.append(":path", $0, neverIndexed: true) }
+        if let path = batch.path {
+            fields.append(":path", path)
+        } else {
+            batch.withPath(of: index) { fields.append(":path", $0, neverIndexed: true) }
+        }
         if let authorization { fields.append(authorization) }
         fields.append(letters[letter])
         for (place, name) in batch.letters[letter].own.enumerated() {
-            batch.withValue(place + 1, of: index) { fields.append(name, $0, neverIndexed: true) }
+            batch.withValue(place, of: index) { fields.append(name, $0, neverIndexed: true) }
         }
     }
 

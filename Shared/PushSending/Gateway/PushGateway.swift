@@ -2,18 +2,16 @@ package import PushProtocol
 
 /// The way to one app's devices on one of a provider's environments.
 package protocol PushGateway: Sendable {
-    associatedtype Rendering: Sendable
-
     /// What the provider allows all who send where this gateway sends; `nil` where it sets no limit, or while it is not
     /// known yet whose it is.
     var quota: QuotaGate? { get }
 
     /// Renders what the targets of `push` share.
-    func render(_ push: Push) -> Rendering
+    func render(_ push: Push) -> any PushRendering
 
     /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
     /// copy is its answer, in the same order.
-    func send(_ copies: [Copy], of renderings: [Rendering]) async -> [GatewayAnswer]
+    func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer]
 }
 
 extension PushGateway {
@@ -36,8 +34,8 @@ package struct Copy: Hashable, Sendable {
 }
 
 /// The gateway over a provider's wire: requests, credential, exchange, consequences.
-package struct ProviderGateway<Wire: PushWire>: PushGateway {
-    private let wire: Wire
+package struct ProviderGateway: PushGateway {
+    private let wire: any PushWire
     private let credentials: any CredentialSource
     private let transport: any ProviderTransport
     private let clock: SenderClock
@@ -45,7 +43,7 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
 
     /// - Parameter deadline: how long one request may take, from asking for a stream to the end of the answer.
     package init(
-        wire: Wire, credentials: any CredentialSource, transport: any ProviderTransport, clock: SenderClock = .system,
+        wire: any PushWire, credentials: any CredentialSource, transport: any ProviderTransport, clock: SenderClock = .system,
         deadline: Duration = .seconds(15)
     ) {
         self.wire = wire
@@ -55,9 +53,9 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
         self.deadline = deadline
     }
 
-    package func render(_ push: Push) -> Wire.Rendering { wire.render(push, now: clock.now()) }
+    package func render(_ push: Push) -> any PushRendering { wire.render(push, now: clock.now()) }
 
-    package func send(_ copies: [Copy], of renderings: [Wire.Rendering]) async -> [GatewayAnswer] {
+    package func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer] {
         var round = GatewayRound(copies.map(\.delivery))
         var refused: Credential?
         while !round.pending.isEmpty {
@@ -87,18 +85,18 @@ package struct ProviderGateway<Wire: PushWire>: PushGateway {
 
     /// The requests of everything that is pending; what may not reach the wire is answered.
     private func write(
-        _ copies: [Copy], of renderings: [Wire.Rendering], _ round: inout GatewayRound
+        _ copies: [Copy], of renderings: [any PushRendering], _ round: inout GatewayRound
     ) -> RequestBatch {
-        var batch = RequestBatch()
+        var batch = RequestBatch(path: wire.path)
         var letter: Int?
         round.keepPending { place in
             let copy = copies[place]
             if letter != copy.rendering {
-                wire.begin(renderings[copy.rendering], in: &batch)
+                renderings[copy.rendering].begin(in: &batch)
                 letter = copy.rendering
             }
             do throws(LocalRejection) {
-                try wire.add(copy.target, from: renderings[copy.rendering], to: &batch)
+                try renderings[copy.rendering].add(copy.target, to: &batch)
                 return nil
             } catch {
                 return .refusedHere(error)

@@ -12,7 +12,7 @@ import ServiceLifecycle
 ///
 /// There is no notification to rely on: secrets are exchanged by renaming links above them, and files on a network
 /// notify nobody. A look is one `stat` a file.
-package struct CredentialWatch<Gateway: PushGateway>: Service {
+package struct CredentialWatch: Service {
     package static var pace: Duration { .seconds(5) }
 
     /// One file, and what depends on it.
@@ -33,13 +33,13 @@ package struct CredentialWatch<Gateway: PushGateway>: Service {
     }
 
     private let entries: [Entry]
-    private let lanes: PushLanes<Gateway>
+    private let lanes: PushLanes
     private let provider: Provider
     private let clock: SenderClock
     private let logger: Logger
 
     package init(
-        _ entries: [Entry], lanes: PushLanes<Gateway>, provider: Provider, clock: SenderClock = .system, logger: Logger
+        _ entries: [Entry], lanes: PushLanes, provider: Provider, clock: SenderClock = .system, logger: Logger
     ) {
         self.entries = entries
         self.lanes = lanes

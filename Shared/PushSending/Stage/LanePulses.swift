@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Messaging
 import PushProtocol
 import Synchronization
 
@@ -8,6 +9,15 @@ final class LanePulses: Sendable {
         var minute: Timestamp
         var answered = 0
         var acceptedAt: Timestamp?
+
+        mutating func take(_ outcomes: [Outcome]) {
+            for outcome in outcomes where outcome.isProvidersWord {
+                answered += 1
+                if case .accepted = outcome.answer, outcome.elsewhere == nil {
+                    acceptedAt = max(acceptedAt ?? outcome.at, outcome.at)
+                }
+            }
+        }
     }
 
     private let sender = UUID()
@@ -19,7 +29,7 @@ final class LanePulses: Sendable {
     /// A message without outcomes that tells of a storm on the lane of `push`: the round that it was noticed in may
     /// settle nothing that could carry it.
     func message(_ storm: LanePulse.Storm, of push: Push) -> Outcomes {
-        var pulse = count([], of: push)
+        var pulse = pulse(of: LaneKey(app: push.app, environment: push.environment))
         pulse.storm = storm
         let id = DerivedID.uuid5(
             push.trace.id, "storm-\(storm.since.milliseconds)-\(storm.until.milliseconds)", ids: [])
@@ -28,23 +38,43 @@ final class LanePulses: Sendable {
             environment: push.environment, lane: push.lane, pulse: pulse, outcomes: [])
     }
 
-    /// Counts the outcomes of one push, and tells how its lane fares with them.
-    func count(_ outcomes: [Outcome], of push: Push) -> LanePulse {
-        let now = clock.now()
-        let key = LaneKey(app: push.app, environment: push.environment)
+    /// Counts the outcomes of pushes that were settled together, and tells how the lane of each fares with those up to
+    /// its own.
+    func count(_ batch: [Delivery<Push>], _ settlements: [PushSettlement]) -> [LanePulse] {
+        let minute = clock.now().minute
         return counts.withLock { counts in
-            var count = counts[key] ?? Count(minute: now.minute)
-            if count.minute != now.minute { (count.minute, count.answered) = (now.minute, 0) }
-            for outcome in outcomes where outcome.isProvidersWord {
-                count.answered += 1
-                if case .accepted = outcome.answer, outcome.elsewhere == nil {
-                    count.acceptedAt = max(count.acceptedAt ?? outcome.at, outcome.at)
+            var pulses: [LanePulse] = []
+            pulses.reserveCapacity(batch.count)
+            // Most batches are of one lane.
+            var lane: (key: LaneKey, count: Count)?
+            for (index, delivery) in batch.enumerated() {
+                let key = LaneKey(app: delivery.message.app, environment: delivery.message.environment)
+                if lane?.key != key {
+                    if let lane { counts[lane.key] = lane.count }
+                    lane = (key, counts[key] ?? Count(minute: minute))
                 }
+                guard var count = lane?.count else { continue }
+                if count.minute != minute { (count.minute, count.answered) = (minute, 0) }
+                count.take(settlements[index].outcomes)
+                lane?.count = count
+                pulses.append(pulse(count))
             }
-            counts[key] = count
-            return LanePulse(
-                sender: sender, minute: count.minute, answered: count.answered, acceptedAt: count.acceptedAt)
+            if let lane { counts[lane.key] = lane.count }
+            return pulses
         }
+    }
+
+    private func pulse(_ count: Count) -> LanePulse {
+        LanePulse(sender: sender, minute: count.minute, answered: count.answered, acceptedAt: count.acceptedAt)
+    }
+
+    private func pulse(of lane: LaneKey) -> LanePulse {
+        let minute = clock.now().minute
+        let known = counts.withLock { $0[lane] }
+        guard let known, known.minute == minute else {
+            return pulse(Count(minute: minute, acceptedAt: known?.acceptedAt))
+        }
+        return pulse(known)
     }
 }
 

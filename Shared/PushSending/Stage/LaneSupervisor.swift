@@ -4,17 +4,17 @@ import ServiceLifecycle
 /// Starts and stops the consumption of an app's queues as its lanes shut and open: a shut lane keeps its queue.
 ///
 /// When a pause is over the queues are consumed again, and the first push probes. Runs until graceful shutdown.
-package struct LaneSupervisor<Gateway: PushGateway>: Service {
+package struct LaneSupervisor: Service {
     package typealias Switch = @Sendable (WorkQueue) async -> Void
 
-    private let lanes: PushLanes<Gateway>
+    private let lanes: PushLanes
     private let provider: Provider
     private let clock: SenderClock
     private let pause: Switch
     private let resume: Switch
 
     package init(
-        lanes: PushLanes<Gateway>, provider: Provider, clock: SenderClock = .system, pause: @escaping Switch,
+        lanes: PushLanes, provider: Provider, clock: SenderClock = .system, pause: @escaping Switch,
         resume: @escaping Switch
     ) {
         self.lanes = lanes

@@ -17,8 +17,8 @@ final class OtherEnvironment: Sendable {
     /// Sends those copies of `round` again, through the app's other environment, whose token is not known in `lane`. An
     /// acceptance takes the place of the refusal. Where the other environment said nothing about the token, or was not
     /// asked, the refusal stands and the token is not doubted.
-    func amend<Gateway: PushGateway>(
-        _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes<Gateway>, _ push: (Int) -> Push
+    func amend(
+        _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes, _ push: (Int) -> Push
     ) async {
         guard round.answers.contains(where: \.isUnknownToken), !Task.isCancelled,
             let (environment, other) = Self.other(than: lane, on: lanes)
@@ -47,9 +47,9 @@ final class OtherEnvironment: Sendable {
         }
     }
 
-    private static func other<Gateway: PushGateway>(
-        than key: LaneKey, on lanes: PushLanes<Gateway>
-    ) -> (ProviderEnvironment, PushLanes<Gateway>.Lane)? {
+    private static func other(
+        than key: LaneKey, on lanes: PushLanes
+    ) -> (ProviderEnvironment, PushLanes.Lane)? {
         for environment in ProviderEnvironment.allCases where environment != key.environment {
             if let lane = lanes[LaneKey(app: key.app, environment: environment)] { return (environment, lane) }
         }

@@ -5,9 +5,9 @@ import Metrics
 /// The configured lanes of one sender: each app's gateway on each environment, with the breaker in front of it.
 ///
 /// What is not in here is unconfigured. Lanes are fixed for the life of the process.
-package final class PushLanes<Gateway: PushGateway>: Sendable {
+package final class PushLanes: Sendable {
     struct Lane: Sendable {
-        let gateway: Gateway
+        let gateway: any PushGateway
         let gate: LaneGate
     }
 
@@ -24,7 +24,7 @@ package final class PushLanes<Gateway: PushGateway>: Sendable {
 
     /// `provider` labels the metric `heliograph_lane_open`.
     package init(
-        _ gateways: [LaneKey: Gateway], provider: Provider, clock: SenderClock = .system, logger: Logger
+        _ gateways: [LaneKey: any PushGateway], provider: Provider, clock: SenderClock = .system, logger: Logger
     ) {
         let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
         self.signals = signals

@@ -1,3 +1,4 @@
+import Messaging
 import Metrics
 import PushProtocol
 import Synchronization
@@ -21,12 +22,21 @@ final class PushMetrics: Sendable {
 
     init(provider: Provider) { self.provider = provider }
 
-    func count(_ outcomes: [Outcome], of push: Push) {
-        var counts: [Outcome.Answer.Disposition: Int] = [:]
-        for outcome in outcomes { counts[outcome.answer.disposition, default: 0] += 1 }
-        for (disposition, count) in counts {
-            counter(Key(app: push.app, disposition: disposition)).increment(by: count)
+    func count(_ settled: [OutcomeBatches.Settled]) {
+        // One key's outcomes mostly come together.
+        var run: (key: Key, count: Int)?
+        for one in settled {
+            for outcome in one.outcomes {
+                let key = Key(app: one.delivery.message.app, disposition: outcome.answer.disposition)
+                if run?.key == key {
+                    run?.count += 1
+                } else {
+                    if let run { counter(run.key).increment(by: run.count) }
+                    run = (key, 1)
+                }
+            }
         }
+        if let run { counter(run.key).increment(by: run.count) }
     }
 
     private func counter(_ key: Key) -> Counter {

@@ -5,8 +5,8 @@ import PushProtocol
 ///
 /// All targets of all pushes that came together and go the same way are sent together, up to a bound: one crossing of
 /// threads serves hundreds of them.
-struct PushSender<Gateway: PushGateway>: Sendable {
-    private let lanes: PushLanes<Gateway>
+struct PushSender: Sendable {
+    private let lanes: PushLanes
     private let settled: SettledTargets
     private let retry: RetryPolicy
     private let concurrency: Int
@@ -15,7 +15,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
 
     /// `concurrency` bounds the requests in flight for one lane of one batch.
     init(
-        lanes: PushLanes<Gateway>, settled: SettledTargets, retry: RetryPolicy, concurrency: Int, clock: SenderClock
+        lanes: PushLanes, settled: SettledTargets, retry: RetryPolicy, concurrency: Int, clock: SenderClock
     ) {
         self.lanes = lanes
         self.settled = settled
@@ -25,23 +25,8 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         otherEnvironment = OtherEnvironment(clock: clock)
     }
 
-    /// A push, and how often and since when it has been tried. A class, since every target looks at its push, and a
-    /// push has dozens of parts to count the references of.
-    final class Job: Sendable {
-        let push: Push
-        let attempt: Int
-        let firstSeen: Timestamp
-        /// Somebody had it and did not settle it: nobody knows how far that one came.
-        let redelivered: Bool
-
-        init(_ delivery: Delivery<Push>) {
-            push = delivery.message
-            attempt = delivery.inbound.attempt
-            firstSeen = delivery.inbound.firstSeen
-            redelivered = delivery.inbound.redelivered
-        }
-    }
-
+    /// A push, and how often and since when it has been tried.
+    typealias Job = Delivery<Push>
     /// One target of one job.
     private struct Place {
         var job: Int
@@ -50,13 +35,12 @@ struct PushSender<Gateway: PushGateway>: Sendable {
 
     /// The settlements of `jobs`, in their order.
     func send(_ jobs: [Job]) async -> [PushSettlement] {
-        let lanes = Dictionary(grouping: jobs.indices) {
-            LaneKey(app: jobs[$0].push.app, environment: jobs[$0].push.environment)
+        guard let first = jobs.first.map(LaneKey.init) else { return [] }
+        // A queue has one app's pushes, and most apps have one environment.
+        if jobs.allSatisfy({ $0.message.environment == first.environment && $0.message.app == first.app }) {
+            return await send(jobs, over: first)
         }
-        guard lanes.count > 1 else {
-            guard let key = lanes.keys.first else { return [] }
-            return await send(jobs, over: key)
-        }
+        let lanes = Dictionary(grouping: jobs.indices) { LaneKey(jobs[$0]) }
         // One lane's trouble must not hold the others up.
         return await withTaskGroup(of: ([Int], [PushSettlement]).self) { group in
             for (key, indices) in lanes { group.addTask { (indices, await send(indices.map { jobs[$0] }, over: key)) } }
@@ -69,26 +53,26 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     }
 
     private func send(_ jobs: [Job], over key: LaneKey) async -> [PushSettlement] {
-        guard let lane = lanes[key] else { return jobs.map { answer(.skipped(reason: "unconfigured"), $0.push) } }
+        guard let lane = lanes[key] else { return jobs.map { answer(.skipped(reason: "unconfigured"), $0.message) } }
         let settlements = await send(jobs, over: lane, key)
-        for (job, settlement) in zip(jobs, settlements) { settled.remember(settlement.fresh, of: job.push.trace.id) }
+        for (job, settlement) in zip(jobs, settlements) { settled.remember(settlement.fresh, of: job.message.trace.id) }
         return settlements
     }
 
-    private func send(_ jobs: [Job], over lane: PushLanes<Gateway>.Lane, _ key: LaneKey) async -> [PushSettlement] {
+    private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> [PushSettlement] {
         var settlements: [PushSettlement] = []
         var todo: [Place] = []
         let now = clock.now()
         for (index, job) in jobs.enumerated() {
             // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
-            let known = settled.outcomes(of: job.push)
-            settlements.append(PushSettlement(recalled: known.outcomes))
-            let isLate = job.push.expiresAt.map { $0 <= now } ?? false
-            let isInDoubt = job.push.delivery == .atMostOnce && job.redelivered
+            let known = settled.outcomes(of: job.message)
+            settlements.append(PushSettlement(recalled: known?.outcomes ?? []))
+            let isLate = job.message.expiresAt.map { $0 <= now } ?? false
+            let isInDoubt = job.message.delivery == .atMostOnce && job.inbound.redelivered
             let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
-            for target in known.others {
+            for target in job.message.targets.indices where known?.isMissing(target) ?? true {
                 if let answer {
-                    settlements[index].settle(outcome(job.push.targets[target], answer, now))
+                    settlements[index].settle(outcome(job.message.targets[target], answer, now))
                 } else {
                     todo.append(Place(job: index, target: target))
                 }
@@ -96,7 +80,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         }
         guard !todo.isEmpty else { return settlements }
         // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
-        let renderings = jobs.map { lane.gateway.render($0.push) }
+        let renderings = jobs.map { lane.gateway.render($0.message) }
         let patience = lane.gateway.quota?.deadline ?? .zero
         while !todo.isEmpty, !Task.isCancelled {
             var count: Int
@@ -111,7 +95,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             let quota = lane.gateway.quota
             if let quota {
                 let deadline = admission == .probe ? quota.probeDeadline : patience
-                switch await quota.admit(count, jobs[0].push.lane, until: deadline) {
+                switch await quota.admit(count, jobs[0].message.lane, until: deadline) {
                 case .granted(let granted):
                     // The wait for it may have been a push's last chance.
                     expire(&todo, of: jobs, into: &settlements)
@@ -125,13 +109,13 @@ struct PushSender<Gateway: PushGateway>: Sendable {
             let copies = todo.prefix(count).map { place in
                 let job = jobs[place.job]
                 return Copy(
-                    of: place.job, to: job.push.targets[place.target], delivery: job.push.delivery ?? .atLeastOnce)
+                    of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce)
             }
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             quota?.note(round)
-            await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].push }
+            await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].message }
             let left = take(round, todo.prefix(count), of: jobs, into: &settlements)
             todo.removeFirst(count)
             todo = left.isEmpty ? todo : left + todo
@@ -144,10 +128,10 @@ struct PushSender<Gateway: PushGateway>: Sendable {
     /// Answers what is too late by now.
     private func expire(_ todo: inout [Place], of jobs: [Job], into settlements: inout [PushSettlement]) {
         let now = clock.now()
-        let isLate = jobs.map { job in job.push.expiresAt.map { $0 <= now } ?? false }
+        let isLate = jobs.map { job in job.message.expiresAt.map { $0 <= now } ?? false }
         guard isLate.contains(true) else { return }
         for place in todo where isLate[place.job] {
-            settlements[place.job].settle(outcome(jobs[place.job].push.targets[place.target], .expired, now))
+            settlements[place.job].settle(outcome(jobs[place.job].message.targets[place.target], .expired, now))
         }
         todo.removeAll { isLate[$0.job] }
     }
@@ -200,7 +184,7 @@ struct PushSender<Gateway: PushGateway>: Sendable {
 
     private func decide(_ floor: Duration, _ job: Job, _ now: Timestamp) -> RetryPolicy.Decision {
         retry.decide(
-            floor: floor, attempt: job.attempt, firstSeen: job.firstSeen, expiresAt: job.push.expiresAt, now: now)
+            floor: floor, attempt: job.inbound.attempt, firstSeen: job.inbound.firstSeen, expiresAt: job.message.expiresAt, now: now)
     }
 
     /// Leaves targets that were kept from being tried for `pause`: that costs them no attempt, and they are expired only
@@ -212,8 +196,14 @@ struct PushSender<Gateway: PushGateway>: Sendable {
         let now = clock.now()
         for place in places {
             let job = jobs[place.job]
-            let level = retry.hold(for: pause, expiresAt: job.push.expiresAt, now: now)
-            settlements[place.job].hold(job.push.targets[place.target], level, reason)
+            let level = retry.hold(for: pause, expiresAt: job.message.expiresAt, now: now)
+            settlements[place.job].hold(job.message.targets[place.target], level, reason)
         }
+    }
+}
+
+extension LaneKey {
+    fileprivate init(_ delivery: Delivery<Push>) {
+        self.init(app: delivery.message.app, environment: delivery.message.environment)
     }
 }

@@ -7,19 +7,19 @@ package import PushProtocol
 /// Every push is settled in one attempt: its finished targets as outcomes, batched by disposition, and what remains as
 /// the same push with fewer targets, to be retried or, after the horizon, kept for a person. It never throws for
 /// anything that a provider says or does.
-package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
+package struct PushStageHandler: StageHandler {
     /// The most requests that one batch has in flight on one lane.
     static var concurrency: Int { 200 }
 
     private let provider: Provider
-    private let sender: PushSender<Gateway>
-    private let lanes: PushLanes<Gateway>
+    private let sender: PushSender
+    private let lanes: PushLanes
     private let metrics: PushMetrics
     private let pulses: LanePulses
     private let logger: Logger
 
     package init(
-        provider: Provider, lanes: PushLanes<Gateway>, retry: RetryPolicy = RetryPolicy(),
+        provider: Provider, lanes: PushLanes, retry: RetryPolicy = RetryPolicy(),
         settled: SettledTargets? = nil, clock: SenderClock = .system, logger: Logger
     ) {
         self.provider = provider
@@ -59,34 +59,50 @@ package struct PushStageHandler<Gateway: PushGateway>: StageHandler {
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
-        let jobs = batch.map(PushSender<Gateway>.Job.init)
-        let gates = jobs.map { job in
-            let gate = lanes[LaneKey(app: job.push.app, environment: job.push.environment)]?.gate
-            if gate == nil { report(unconfigured: job.push) }
-            return gate
+        let settlements = await sender.send(batch)
+        let pulses = pulses.count(batch, settlements)
+        var settled: [OutcomeBatches.Settled] = []
+        settled.reserveCapacity(batch.count)
+        for (index, delivery) in batch.enumerated() {
+            settled.append(
+                OutcomeBatches.Settled(
+                    delivery: delivery, outcomes: settlements[index].outcomes, pulse: pulses[index]))
         }
-        let settlements = await sender.send(jobs)
-        return try jobs.indices.map { try verdict(on: jobs[$0].push, settlements[$0], storm: gates[$0]?.news()) }
+        metrics.count(settled)
+        var outbound = [[Outbound]](repeating: [], count: batch.count)
+        for group in OutcomeBatches.batches(settled) {
+            let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
+            for place in group.places { outbound[place].append(message) }
+        }
+        var verdicts: [Verdict] = []
+        verdicts.reserveCapacity(batch.count)
+        for (index, settlement) in settlements.enumerated() {
+            if let news = try news(of: batch[index]) { outbound[index].append(news) }
+            verdicts.append(
+                Verdict(
+                    settlement.disposition, outbound: outbound[index],
+                    remainder: try remainder(of: batch[index], settlement.remaining)))
+        }
+        return verdicts
     }
 
-    private func verdict(on push: Push, _ settlement: PushSettlement, storm: LanePulse.Storm?) throws -> Verdict {
-        metrics.count(settlement.outcomes, of: push)
-        let pulse = pulses.count(settlement.outcomes, of: push)
-        var outbound = try OutcomeBatches.messages(settlement.outcomes, of: push, pulse: pulse).map {
-            try Outbound($0.outcomes, to: .outcomes, routingKey: $0.routingKey)
+    /// What feedback has to be told of a storm on the lane of a push, whatever the push came to. An unconfigured app has
+    /// no lane.
+    private func news(of delivery: Delivery<Push>) throws -> Outbound? {
+        guard let gate = lanes[LaneKey(app: delivery.message.app, environment: delivery.message.environment)]?.gate
+        else {
+            report(unconfigured: delivery.message)
+            return nil
         }
-        if let storm {
-            let key = RoutingKey.outcomes(Outcomes.Origin(provider), .misconfigured)
-            outbound.append(try Outbound(pulses.message(storm, of: push), to: .outcomes, routingKey: key))
-        }
-        return Verdict(
-            settlement.disposition, outbound: outbound, remainder: try remainder(of: push, settlement.remaining))
+        guard let storm = gate.news() else { return nil }
+        let key = RoutingKey.outcomes(Outcomes.Origin(provider), .misconfigured)
+        return try Outbound(pulses.message(storm, of: delivery.message), to: .outcomes, routingKey: key)
     }
 
     /// The push with only these targets; `nil` when that is how it came.
-    private func remainder(of push: Push, _ targets: [Push.Target]) throws -> [UInt8]? {
-        guard !targets.isEmpty, targets.count < push.targets.count else { return nil }
-        var rest = push
+    private func remainder(of delivery: Delivery<Push>, _ targets: [Push.Target]) throws -> [UInt8]? {
+        guard !targets.isEmpty, targets.count < delivery.message.targets.count else { return nil }
+        var rest = delivery.message
         rest.targets = targets
         return try rest.wireBody()
     }

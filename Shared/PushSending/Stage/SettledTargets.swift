@@ -22,10 +22,12 @@ package final class SettledTargets: Sendable {
     }
 
     /// What is known of a push.
-    struct Recollection {
-        var outcomes: [Outcome]
+    struct Recollection: Equatable {
+        let outcomes: [Outcome]
         /// The places of the targets of which nothing is known.
-        var others: [Int]
+        fileprivate let others: Set<Int>
+
+        func isMissing(_ target: Int) -> Bool { others.contains(target) }
     }
 
     private let capacity: Int
@@ -40,16 +42,14 @@ package final class SettledTargets: Sendable {
         self.clock = clock
     }
 
-    /// The outcomes of those targets of `push` that were settled lately, and the other targets.
-    func outcomes(of push: Push) -> Recollection {
+    /// The outcomes of those targets of `push` that were settled lately; `nil` where that is none.
+    func outcomes(of push: Push) -> Recollection? {
         let entry = state.withLock { $0.entries[push.trace.id] }
-        guard let entry, entry.expires > clock.uptime() else {
-            return Recollection(outcomes: [], others: Array(push.targets.indices))
-        }
+        guard let entry, entry.expires > clock.uptime() else { return nil }
         let known = Dictionary(entry.outcomes.map { (Key($0), $0) }) { first, _ in first }
         return Recollection(
             outcomes: push.targets.compactMap { known[Key($0)] },
-            others: push.targets.indices.filter { known[Key(push.targets[$0])] == nil })
+            others: Set(push.targets.indices.filter { known[Key(push.targets[$0])] == nil }))
     }
 
     /// Remembers that these targets of the push `id` were settled.
@@ -58,9 +58,14 @@ package final class SettledTargets: Sendable {
         let expires = clock.uptime() + lifetime
         state.withLock { state in
             state.count += outcomes.count
-            if state.entries[id] == nil { state.order.append(id) }
-            state.entries[id, default: Entry(outcomes: [], expires: expires)].outcomes += outcomes
-            state.entries[id]?.expires = expires
+            if var known = state.entries[id] {
+                known.outcomes += outcomes
+                known.expires = expires
+                state.entries[id] = known
+            } else {
+                state.entries[id] = Entry(outcomes: Array(outcomes), expires: expires)
+                state.order.append(id)
+            }
             while state.count > capacity, let oldest = state.order.popFirst() {
                 state.count -= state.entries.removeValue(forKey: oldest)?.outcomes.count ?? 0
             }

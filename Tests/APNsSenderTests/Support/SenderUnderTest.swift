@@ -13,10 +13,10 @@ import TestSupport
 struct SenderUnderTest: Sendable {
     let time: VirtualTime
     /// Looks at the files of keys and certificates when a test says so.
-    let watch: CredentialWatch<ProviderGateway<APNsWire>>
+    let watch: CredentialWatch
     let gateways: APNsGateways
-    private let lanes: PushLanes<ProviderGateway<APNsWire>>
-    private let handler: PushStageHandler<ProviderGateway<APNsWire>>
+    private let lanes: PushLanes
+    private let handler: PushStageHandler
 
     /// In front of `url`, for both environments.
     init(

@@ -115,7 +115,7 @@ import Testing
     @Test func `a message is written once for each badge, and filled for each target`() throws {
         let targets = (0..<500).map { Push.Target.sample(token: "t\($0)", badge: $0 % 2 == 0 ? 1 : 2) }
         let push = Push.sample(provider: .fcm, targets: targets)
-        let rendering = wire.render(push, now: .sample)
+        let rendering = FCMRendering(push, now: .sample)
         #expect(rendering.messages.count == 2)
         for target in targets {
             let body = try WireCoding.decode(

@@ -13,11 +13,11 @@ import TestSupport
 /// moves when a test says so.
 struct SenderUnderTest: Sendable {
     let time = VirtualTime()
-    let lanes: PushLanes<FCMGateway>
+    let lanes: PushLanes
     /// Looks at the accounts' files when a test says so.
-    let watch: CredentialWatch<FCMGateway>
+    let watch: CredentialWatch
     private let gateways: FCMGateways
-    private let handler: PushStageHandler<FCMGateway>
+    private let handler: PushStageHandler
 
     init(
         _ google: SimulatedGoogle, environment: [String: String] = [:], deadline: Duration = .seconds(10)

@@ -19,9 +19,9 @@ final class ScriptedGateway: PushGateway {
 
     func answer(_ script: @escaping Script) { self.script.withLock { $0 = script } }
 
-    func render(_ push: Push) {}
+    func render(_ push: Push) -> any PushRendering { BareRendering() }
 
-    func send(_ copies: [Copy], of renderings: [Void]) async -> [GatewayAnswer] {
+    func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer] {
         await withTaskGroup(of: (Int, GatewayAnswer).self) { group in
             for (place, copy) in copies.enumerated() {
                 let call = log.withLock { log in

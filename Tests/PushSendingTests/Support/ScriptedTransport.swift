@@ -39,21 +39,26 @@ final class ScriptedTransport: ProviderTransport {
 struct StatusWire: PushWire {
     let consequences: [Int: Consequence]
 
-    func render(_ push: Push, now: Timestamp) {}
+    var path: String? { nil }
 
-    func begin(_ rendering: Void, in batch: inout RequestBatch) { batch.begin(shared: []) }
-
-    func add(_ target: Push.Target, from rendering: Void, to batch: inout RequestBatch) throws(LocalRejection) {
-        guard !target.token.secret.isEmpty else { throw LocalRejection("malformed-token", suspectToken: true) }
-        batch.write("/\(target.token.secret)")
-        batch.endValue()
-        batch.endRequest(body: [])
-    }
+    func render(_ push: Push, now: Timestamp) -> any PushRendering { BareRendering() }
 
     func goesOn(after status: Int) -> Bool { true }
 
     func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         consequences[response.status] ?? .settle(.accepted(id: nil))
+    }
+}
+
+/// Requests with nothing but a path.
+final class BareRendering: PushRendering {
+    func begin(in batch: inout RequestBatch) { batch.begin(RequestBatch.Letter(shared: [])) }
+
+    func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
+        guard !target.token.secret.isEmpty else { throw LocalRejection("malformed-token", suspectToken: true) }
+        batch.write("/\(target.token.secret)")
+        batch.endValue()
+        batch.endRequest(body: [])
     }
 }
 

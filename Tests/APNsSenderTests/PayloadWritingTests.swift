@@ -1,0 +1,63 @@
+import FoundationEssentials
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+
+@testable import APNsSender
+
+/// The payload written straight to bytes: it agrees with the one rendered as a value, or leaves the content to that.
+@Suite struct PayloadWritingTests {
+    @Test func `what is written is what is rendered, and nothing that would be refused`() throws {
+        var random = SplitMix(seed: 11)
+        var written = 0
+        for _ in 0..<4000 {
+            let content = Content.random(&random)
+            let badge = Bool.random(using: &random) ? Int.random(in: -1...3, using: &random) : nil
+            guard let bytes = APNsPayload.write(content, badge: badge) else { continue }
+            written += 1
+            let payload = try APNsPayload.render(content, badge: badge)
+            #expect(bytes == JSONText.bytes(of: payload), "\(content)")
+            #expect(throws: Never.self) { try (content.silent ? APNsPushType.background : .alert).check(payload) }
+        }
+        #expect(written > 2000)
+    }
+
+    @Test func `a content with a payload of its own is rendered`() {
+        let own = Content(title: "a", apns: APNsOverride(headers: nil, payload: ["aps": ["sound": "s"]]))
+        #expect(APNsPayload.write(own, badge: nil) == nil)
+    }
+
+    @Test func `letters of pushes without headers are those that their headers would give`() throws {
+        let plain = APNsLetter.Plain(bundle: "com.example.app")
+        for content in [Content(title: "a"), Content(silent: true)] {
+            for expiresAt in [nil, Timestamp.sample] {
+                let headers = try APNsHeaders(for: content, bundle: "com.example.app", expiresAt: expiresAt)
+                let letter = try #require(plain.letter(for: content, expiresAt: expiresAt))
+                #expect(letter.pushType == headers.pushType)
+                #expect(letter.topic == headers.topic)
+                #expect(letter.expiration == headers.expiration)
+                #expect(letter.collapsesByNotification == headers.collapsesByNotification)
+                #expect(letter.text.shared == headers.letter.shared)
+                #expect(letter.text.own == headers.letter.own)
+            }
+        }
+        #expect(plain.letter(for: Content(title: "a", collapseKey: "k"), expiresAt: nil) == nil)
+    }
+}
+
+extension Content {
+    fileprivate static func random(_ random: inout SplitMix) -> Content {
+        func maybe<Value>(_ value: @autoclosure () -> Value) -> Value? {
+            Bool.random(using: &random) ? value() : nil
+        }
+        var data: [String: JSONValue] = ["b": 1, "a": "x/\"\n", "c": [nil, true, 2.5]]
+        if Int.random(in: 0..<8, using: &random) == 0 { data["aps"] = 1 }
+        return Content(
+            title: maybe("Títle \"q\""), subtitle: maybe(""), body: maybe("Body\u{1}"),
+            badge: maybe(Int.random(in: -1...2, using: &random)), sound: maybe("default"), category: maybe("c"),
+            thread: maybe("t"), deepLink: maybe("app://x"), image: maybe("https://e/x.png"), data: maybe(data),
+            silent: Int.random(in: 0..<4, using: &random) == 0,
+            interruptionLevel: maybe(InterruptionLevel.allCases.randomElement(using: &random) ?? .active))
+    }
+}
