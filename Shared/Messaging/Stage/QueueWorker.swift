@@ -59,7 +59,8 @@ final class QueueWorker: Sendable {
 extension QueueWorker {
     /// Runs until drained, or cancelled.
     func run() async {
-        await withTaskGroup { group in
+        // Discarding: any other group keeps each child until somebody asks for its result, and grows with every batch.
+        await withDiscardingTaskGroup { group in
             var machine = QueueMachine(policy: policy)
             var subscription: BusSubscription?
             var waiters: [CheckedContinuation<Void, Never>] = []
@@ -92,7 +93,7 @@ extension QueueWorker {
     }
 
     private func perform(
-        _ actions: [QueueMachine.Action], _ subscription: inout BusSubscription?, _ group: inout TaskGroup<Void>
+        _ actions: [QueueMachine.Action], _ subscription: inout BusSubscription?, _ group: inout DiscardingTaskGroup
     ) {
         for action in actions {
             switch action {
@@ -123,7 +124,7 @@ extension QueueWorker {
     }
 
     private func wake(
-        _ event: QueueMachine.Event, after delay: Duration, _ group: inout TaskGroup<Void>
+        _ event: QueueMachine.Event, after delay: Duration, _ group: inout DiscardingTaskGroup
     ) {
         group.addTask { [self] in
             // Cut short by the end of the worker only, when no one listens any more.
@@ -132,7 +133,7 @@ extension QueueWorker {
         }
     }
 
-    private func armDeadline(_ group: inout TaskGroup<Void>) {
+    private func armDeadline(_ group: inout DiscardingTaskGroup) {
         group.addTask { [self] in
             try? await Task.sleep(for: policy.drainDeadline)
             sender.yield(.deadlinePassed)
