@@ -15,8 +15,7 @@ extension FCMWire {
         let body = response.json
         if response.status == 200 {
             let name = body?["name"]?.string
-            return .settle(
-                .accepted(id: name.map { ProviderWord.printable(String($0.split(separator: "/").last ?? "")) }))
+            return .settle(.accepted(id: name.map { ProviderWord.printable(Self.lastPart(of: $0)) }))
         }
         let told = RetryAfter.delay(response.headers["retry-after"], now: now).map { max($0, Self.floor) }
         let error = FCMError(body)
@@ -24,6 +23,12 @@ extension FCMWire {
             return consequence(of: code, error, response.status, told: told)
         }
         return consequence(ofStatus: response.status, error, told: told)
+    }
+
+    /// What follows the last slash of `projects/<project>/messages/<id>`.
+    private static func lastPart(of name: String) -> String {
+        guard let slash = name.utf8.lastIndex(of: UInt8(ascii: "/")) else { return name }
+        return String(name[name.utf8.index(after: slash)...])
     }
 
     /// B.7, row by row.

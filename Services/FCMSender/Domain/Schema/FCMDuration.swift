@@ -7,13 +7,31 @@ struct FCMDuration: Hashable, Sendable {
 
     /// `nil` for any other text.
     init?(_ text: String) {
-        guard let match = text.wholeMatch(of: /(-?)(\d{1,12})(?:\.(\d{1,9}))?s/), let seconds = Int64(match.2) else {
-            return nil
+        // Read byte by byte, since most pushes have one: a regular expression is made anew for every match.
+        var rest = Substring(text).utf8
+        isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest.removeFirst() }
+        guard let seconds = Self.digits(&rest, atMost: 12) else { return nil }
+        self.seconds = seconds.value
+        if rest.first == UInt8(ascii: ".") {
+            rest.removeFirst()
+            guard let fraction = Self.digits(&rest, atMost: 9) else { return nil }
+            nanoseconds = (fraction.count..<9).reduce(fraction.value) { value, _ in value * 10 }
+        } else {
+            nanoseconds = 0
         }
-        let fraction = match.3.map { $0 + String(repeating: "0", count: 9 - $0.count) } ?? "0"
-        guard let nanoseconds = Int64(fraction) else { return nil }
-        isNegative = !match.1.isEmpty
-        self.seconds = seconds
-        self.nanoseconds = nanoseconds
+        guard rest.elementsEqual("s".utf8) else { return nil }
+    }
+
+    /// Takes one digit or more off the beginning of `rest`; `nil` when there is none, or one too many.
+    private static func digits(_ rest: inout Substring.UTF8View, atMost limit: Int) -> (value: Int64, count: Int)? {
+        var (value, count) = (Int64(0), 0)
+        while let digit = rest.first.map({ $0 &- UInt8(ascii: "0") }), digit < 10 {
+            count += 1
+            guard count <= limit else { return nil }
+            value = value * 10 + Int64(digit)
+            rest.removeFirst()
+        }
+        return count > 0 ? (value, count) : nil
     }
 }

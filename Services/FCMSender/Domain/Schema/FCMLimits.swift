@@ -10,24 +10,31 @@ enum FCMLimits {
     static let maximumTTL: Int64 = 2_419_200
 
     static func check(_ message: JSONValue) throws(LocalRejection) {
-        for path in ["data", "android.data"] {
-            for key in message[path: path]?.object?.keys.sorted() ?? [] where isReserved(key) {
-                throw .init(fcm: "reserved-data-key", at: path)
-            }
-        }
+        try check(data: message["data"], at: "data")
+        try check(data: message["android"]?["data"], at: "android.data")
         try check(android: message["android"])
-        for path in ["", "android.", "apns.", "webpush."] {
-            guard let label = message[path: "\(path)fcm_options.analytics_label"]?.string else { continue }
-            guard label.utf8.count <= 50, FCMAddress.isName(label) else {
-                throw .init(fcm: "not-a-label", at: "\(path)fcm_options.analytics_label")
-            }
+        try check(options: message["fcm_options"], at: "fcm_options")
+        for platform in ["android", "apns", "webpush"] {
+            try check(options: message[platform]?["fcm_options"], at: "\(platform).fcm_options")
         }
-        if let link = message[path: "webpush.fcm_options.link"]?.string, !link.hasPrefix("https://") {
+        if let link = message["webpush"]?["fcm_options"]?["link"]?.string, !link.hasPrefix("https://") {
             throw .init(fcm: "not-https", at: "webpush.fcm_options.link")
         }
         let bytes = [message["notification"], message["data"]].compactMap { $0 }
             .reduce(0) { $0 + JSONText.bytes(of: $1).count }
         guard bytes <= maximumPayload else { throw LocalRejection("payload-too-large") }
+    }
+
+    private static func check(data: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {
+        guard let members = data?.object, members.keys.contains(where: isReserved) else { return }
+        throw .init(fcm: "reserved-data-key", at: path())
+    }
+
+    private static func check(options: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {
+        guard let label = options?["analytics_label"]?.string else { return }
+        guard label.utf8.count <= 50, FCMAddress.isName(label) else {
+            throw .init(fcm: "not-a-label", at: "\(path()).analytics_label")
+        }
     }
 
     /// The broader of the two published rules, so that neither reading is refused.
