@@ -1,0 +1,82 @@
+"""The senders' small steps, by the instructions each takes: a measure that no other program on the machine disturbs.
+
+Bounds are a tenth above what was counted last; whoever makes a step cheaper lowers its bound. Counted with Debian 12's
+libraries and Swift 6.3: other versions count otherwise.
+"""
+# Builds: MicroBench
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+
+from bench_figures import Figures
+from local_stack import ROOT
+
+# Instructions for each time, or for each target where a push has a hundred.
+BOUNDS = {
+    "decode-push": 28_800,
+    "decode-push-of-100": 4_300,
+    "encode-outcomes-of-100": 4_000,
+    "render-apns": 24_500,
+    "render-fcm": 146_000,
+    "classify-accepted-apns": 2_100,
+    "classify-unregistered-apns": 13_400,
+    "classify-accepted-fcm": 6_600,
+    "classify-unregistered-fcm": 47_900,
+    "stage": 88_000,
+    "stage-of-100": 24_400,
+}
+# What a process costs before it does anything drops out between two runs.
+FEW, MANY = 200, 1200
+# Pushes after which the stage remembers as many as it may, and four times as many.
+FIRST, FOURTH = 60_000, 240_000
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--state", required=True)
+    arguments.add_argument("--only", choices=sorted(BOUNDS), help="one step")
+    options = arguments.parse_args()
+    state = pathlib.Path(options.state).parent / "micro"
+    state.mkdir(parents=True, exist_ok=True)
+    # Valgrind 3.19 does not read Swift's debug information.
+    program = state / "MicroBench"
+    subprocess.run(["objcopy", "--strip-debug", ROOT / ".build/release/MicroBench", program], check=True)
+
+    figures = Figures("micro")
+    for case, bound in BOUNDS.items():
+        if options.only in (None, case):
+            each = (counted(program, case, MANY) - counted(program, case, FEW)) / (MANY - FEW)
+            if case.endswith("-of-100"):
+                each /= 100
+            figures.add(case, round(each), "instructions", at_most=bound)
+    if options.only is None:
+        growth = peak_memory(program, FOURTH) - peak_memory(program, FIRST)
+        figures.add(f"memory after {FOURTH} pushes over after {FIRST}", growth, "MB", at_most=5)
+    figures.finish(state)
+
+
+def counted(program: pathlib.Path, case: str, times: int) -> int:
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, case, str(times)],
+        capture_output=True, text=True, check=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if not found:
+        raise SystemExit(f"valgrind counted nothing:\n{done.stderr[-2000:]}")
+    return int(found[1])
+
+
+def peak_memory(program: pathlib.Path, pushes: int) -> float:
+    """In MB, of one run of the stage."""
+    process = subprocess.Popen([program, "stage", str(pushes)])
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the stage ended with {process.returncode}")
+    return usage.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
