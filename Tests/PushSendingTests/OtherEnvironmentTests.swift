@@ -27,8 +27,7 @@ import Testing
         return (PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger), lanes)
     }
 
-    private func batches(_ push: Push, by handler: PushStageHandler) async throws -> [String: Outcomes]
-    {
+    private func batches(_ push: Push, by handler: PushStageHandler) async throws -> [String: Outcomes] {
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
             body: try push.wireBody(), attempt: 1, firstSeen: .sample)

@@ -21,7 +21,8 @@ struct OutcomeBatchesTests {
             OutcomeBatches.Settled(
                 delivery: Delivery(
                     inbound: Inbound(
-                        queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "", body: []),
+                        queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "",
+                        body: []),
                     message: push),
                 outcomes: push.targets.map {
                     Outcome(

@@ -324,7 +324,9 @@ import Testing
         }
         #expect(try Push.decode(wireBody: try #require(verdicts[0].remainder)).targets == [slow.targets[1]])
         #expect(
-            try outcomes(verdicts[0])["apns.accepted"]?.map(\.device) == [slow.targets[0].device, quick.targets[0].device])
+            try outcomes(verdicts[0])["apns.accepted"]?.map(\.device) == [
+                slow.targets[0].device, quick.targets[0].device,
+            ])
         #expect(verdicts[1].disposition == .done)
     }
 

@@ -46,7 +46,8 @@ struct RequestBatchTests {
             batch.endRequest(body: [])
         }
         #expect(
-            batch[1] == ProviderRequest(path: "/all", headers: [ProviderHeader("x", "b", neverIndexed: true)], body: []))
+            batch[1] == ProviderRequest(path: "/all", headers: [ProviderHeader("x", "b", neverIndexed: true)], body: [])
+        )
     }
 
     @Test func `fields of an answer are found by name, the first of several`() {

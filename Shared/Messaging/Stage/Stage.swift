@@ -29,7 +29,8 @@ package final class Stage: Service, Sendable {
     /// - Parameter service: the stage's name, such as `token-registry`: a metric label, the `app_id` of what it
     ///   publishes, and the name on its dead letters.
     package convenience init(
-        service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus, handler: some StageHandler,
+        service: String, queues: [WorkQueue], policy: StagePolicy = .init(), bus: any MessageBus,
+        handler: some StageHandler,
         logger: Logger
     ) {
         self.init(service: service, queues: queues, policy: { _ in policy }, bus: bus, handler: handler, logger: logger)

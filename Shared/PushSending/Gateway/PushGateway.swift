@@ -43,7 +43,8 @@ package struct ProviderGateway: PushGateway {
 
     /// - Parameter deadline: how long one request may take, from asking for a stream to the end of the answer.
     package init(
-        wire: any PushWire, credentials: any CredentialSource, transport: any ProviderTransport, clock: SenderClock = .system,
+        wire: any PushWire, credentials: any CredentialSource, transport: any ProviderTransport,
+        clock: SenderClock = .system,
         deadline: Duration = .seconds(15)
     ) {
         self.wire = wire

@@ -109,7 +109,8 @@ struct PushSender: Sendable {
             let copies = todo.prefix(count).map { place in
                 let job = jobs[place.job]
                 return Copy(
-                    of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce)
+                    of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce
+                )
             }
             var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
             lane.gate.judge(&round, isProbe: admission == .probe)
@@ -184,7 +185,8 @@ struct PushSender: Sendable {
 
     private func decide(_ floor: Duration, _ job: Job, _ now: Timestamp) -> RetryPolicy.Decision {
         retry.decide(
-            floor: floor, attempt: job.inbound.attempt, firstSeen: job.inbound.firstSeen, expiresAt: job.message.expiresAt, now: now)
+            floor: floor, attempt: job.inbound.attempt, firstSeen: job.inbound.firstSeen,
+            expiresAt: job.message.expiresAt, now: now)
     }
 
     /// Leaves targets that were kept from being tried for `pause`: that costs them no attempt, and they are expired only

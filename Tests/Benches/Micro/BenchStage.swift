@@ -42,7 +42,9 @@ struct BenchStage {
 
 /// Certificates need none.
 private struct NoCredential: CredentialSource {
-    func current() async throws(CredentialError) -> Credential { Credential(authorization: nil, generation: 0, mintedAt: .zero) }
+    func current() async throws(CredentialError) -> Credential {
+        Credential(authorization: nil, generation: 0, mintedAt: .zero)
+    }
     func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
 }
 
