@@ -73,21 +73,35 @@ package enum Hexadecimal {
 
     /// Writes the 36 bytes of `id` in its canonical form.
     static func write(_ id: UUID, _ letters: Case, to text: UnsafeMutableBufferPointer<UInt8>) {
-        let digits = letters == .lower ? lower : upper
+        precondition(text.count >= 36)
+        let text = UnsafeMutableRawBufferPointer(text)
         withUnsafeBytes(of: id.uuid) { bytes in
-            var place = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    text[place] = UInt8(ascii: "-")
-                    place += 1
-                }
-                text[place] = digits.utf8Start[Int(bytes[index] >> 4)]
-                text[place + 1] = digits.utf8Start[Int(bytes[index] & 15)]
-                place += 2
+            func eight(_ index: Int) -> UInt64 {
+                digits(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)), letters)
             }
+            // 8-4-4-4-12
+            let (second, third) = (eight(1), eight(2))
+            text.storeBytes(of: eight(0).bigEndian, as: UInt64.self)
+            text.storeBytes(of: UInt32(second >> 32).bigEndian, toByteOffset: 9, as: UInt32.self)
+            text.storeBytes(of: UInt32(truncatingIfNeeded: second).bigEndian, toByteOffset: 14, as: UInt32.self)
+            text.storeBytes(of: UInt32(third >> 32).bigEndian, toByteOffset: 19, as: UInt32.self)
+            text.storeBytes(of: UInt32(truncatingIfNeeded: third).bigEndian, toByteOffset: 24, as: UInt32.self)
+            text.storeBytes(of: eight(3).bigEndian, toByteOffset: 28, as: UInt64.self)
+            for place in [8, 13, 18, 23] { text[place] = UInt8(ascii: "-") }
         }
     }
 
+    /// The eight digits of a word, the first of them in the highest byte, all at once.
+    private static func digits(_ word: UInt32, _ letters: Case) -> UInt64 {
+        var nibbles = UInt64(word)
+        nibbles = (nibbles << 16 | nibbles) & 0x0000_ffff_0000_ffff
+        nibbles = (nibbles << 8 | nibbles) & 0x00ff_00ff_00ff_00ff
+        nibbles = (nibbles << 4 | nibbles) & 0x0f0f_0f0f_0f0f_0f0f
+        // One in each byte that is a letter: ten and more carry into the upper half when six is added.
+        let areLetters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        let gap = UInt64(UInt8(ascii: letters == .lower ? "a" : "A") - UInt8(ascii: "9") - 1)
+        return nibbles &+ 0x3030_3030_3030_3030 &+ areLetters &* gap
+    }
+
     private static let lower: StaticString = "0123456789abcdef"
-    private static let upper: StaticString = "0123456789ABCDEF"
 }

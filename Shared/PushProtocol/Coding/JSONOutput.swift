@@ -58,7 +58,7 @@ package struct JSONOutput {
             return
         }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-            var rest = value
+            var rest = UInt64(value)
             var place = 20
             repeat {
                 place -= 1

@@ -19,18 +19,14 @@ package enum DerivedID {
     /// The `apns-id` (and FCM's equivalent in our records) of one notification on one device.
     package static func push(notification: UUID, device: UUID) -> UUID {
         // Twice as fast as by way of the parts, and made for every target.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16 + 6 + 3 + 36) { text in
-            var place = 0
-            func put(_ bytes: some Sequence<UInt8>) {
-                for byte in bytes {
-                    text[place] = byte
-                    place += 1
-                }
-            }
-            withUnsafeBytes(of: notification.uuid) { put($0) }
-            put("4:push".utf8)
-            put("36:".utf8)
-            Hexadecimal.write(device, .lower, to: UnsafeMutableBufferPointer(rebasing: text[place...]))
+        let between: StaticString = "4:push36:"
+        let start = 16 + between.utf8CodeUnitCount
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: start + 36) { text in
+            let raw = UnsafeMutableRawBufferPointer(text)
+            raw.storeBytes(of: notification.uuid, as: uuid_t.self)
+            UnsafeMutableRawBufferPointer(rebasing: raw[16..<start]).copyMemory(
+                from: UnsafeRawBufferPointer(start: between.utf8Start, count: between.utf8CodeUnitCount))
+            Hexadecimal.write(device, .lower, to: UnsafeMutableBufferPointer(rebasing: text[start...]))
             return version5(of: UnsafeRawBufferPointer(text))
         }
     }
