@@ -133,7 +133,7 @@ let package = Package(
             [
                 "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", hummingbird, httpTypes,
                 jwtKit, crypto, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations"]),
+            ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
@@ -208,7 +208,7 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                hummingbird, hummingbirdTesting, httpTypes, jwtKit, logging, lifecycle, configuration, nioCore,
+                hummingbird, hummingbirdTesting, httpTypes, jwtKit, yams, logging, lifecycle, configuration, nioCore,
             ]),
         tests(
             "Rules",

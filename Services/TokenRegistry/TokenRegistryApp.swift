@@ -34,9 +34,8 @@ import ServiceKit
         context.watch(notifications, as: "notifications", on: bus)
         context.watch(commands, as: "commands", on: bus)
 
-        let router = Router(context: BasicRequestContext.self)
-        RegistrationRoutes(store: store, verifier: verifier).add(to: router)
-        OperatorRoutes(store: store, key: try context.settings.optionalString(.registryOperatorKey)).add(to: router)
+        let router = RegistryAPI.router(
+            store: store, verifier: verifier, operatorKey: try context.settings.optionalString(.registryOperatorKey))
         let server = Application(
             router: router,
             // A client that says nothing for this long gives its socket back.

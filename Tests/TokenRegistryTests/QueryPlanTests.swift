@@ -45,6 +45,7 @@ import Testing
             let users = claims.map { AppUser(app: $0.app, user: $0.user) }
             let devices = claims.map { ($0.device, $0) }
             let first = claims[0].device
+            let installation = RegistrationStore.Installation(app: claims[0].app, id: claims[0].installation!)
             let statements: [(String, SQL)] = [
                 ("resolving 200 users", RegistrationStore.resolution(of: users)),
                 ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
@@ -63,6 +64,12 @@ import Testing
                 ),
                 ("correcting", RegistrationStore.correction(of: first, to: claims[1].device, in: .development)),
                 ("listing", RegistrationStore.record(of: users[0])),
+                ("reading one's own", RegistrationStore.possessions(of: users[0])),
+                ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
+                (
+                    "ending an installation",
+                    RegistrationStore.ending(installation, of: users[0].user, except: [first], because: "r")
+                ),
                 ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                 ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                 ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),

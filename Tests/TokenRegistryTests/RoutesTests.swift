@@ -19,9 +19,7 @@ import Testing
         defer { keys.remove() }
         let verifier = try await BearerVerifier(keys.catalog, now: { BearerVerifierTests.now })
         try await StoreFixture.withStore { store, _ in
-            let router = Router(context: BasicRequestContext.self)
-            RegistrationRoutes(store: store, verifier: verifier).add(to: router)
-            OperatorRoutes(store: store, key: "operator-key").add(to: router)
+            let router = RegistryAPI.router(store: store, verifier: verifier, operatorKey: "operator-key")
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
     }

@@ -89,5 +89,5 @@ extension RegistrationRecord {
 }
 
 extension JSONValue {
-    fileprivate static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+    static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 }

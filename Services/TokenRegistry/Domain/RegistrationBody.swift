@@ -45,7 +45,8 @@ struct RegistrationBody: Hashable, Sendable {
         return environment
     }
 
-    private static func shape(of provider: Provider) -> String {
+    /// What a token has to look like, for whoever sent one that does not.
+    static func shape(of provider: Provider) -> String {
         switch provider {
         case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
         case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"

@@ -14,27 +14,34 @@ extension RegistrationStore {
         return taken
     }
 
-    private func register(wave: [Claim]) async throws -> Set<UUID> {
-        // In the order of their keys: two batches then lock the same rows in the same order.
-        let claims = wave.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
-        let turns = Set(claims.flatMap { $0.1.turns })
+    private func register(wave claims: [Claim]) async throws -> Set<UUID> {
+        let turns = Set(claims.flatMap(\.turns))
         return try await database.transaction { transaction in
             try await transaction.execute(Turn.take(turns))
-            var taken: Set<UUID> = []
-            var arrived: [AppUser] = []
-            var installations: Set<Installation> = []
-            for row in try await transaction.query(Self.upsert(claims)) {
-                let row = try Taken(row)
-                taken.insert(row.device)
-                if row.hasArrived { arrived.append(row.user) }
-                if let id = row.installation { installations.insert(Installation(app: row.user.app, id: id)) }
-            }
-            if !installations.isEmpty { try await transaction.execute(Self.settle(Array(installations))) }
-            if !arrived.isEmpty {
-                try await transaction.execute(Self.eviction(of: Array(Set(arrived)), beyond: devicesPerUser))
-            }
-            return taken
+            return try await take(claims, in: transaction)
         }
+    }
+
+    /// Takes claims whose turns have been taken, no token twice, no two users on one installation.
+    ///
+    /// - Returns: the registrations that were taken; of a repeat too.
+    func take(_ claims: [Claim], in transaction: PostgresTransaction) async throws -> Set<UUID> {
+        // In the order of their keys: two batches then lock the same rows in the same order.
+        let claims = claims.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
+        var taken: Set<UUID> = []
+        var arrived: [AppUser] = []
+        var installations: Set<Installation> = []
+        for row in try await transaction.query(Self.upsert(claims)) {
+            let row = try Taken(row)
+            taken.insert(row.device)
+            if row.hasArrived { arrived.append(row.user) }
+            if let id = row.installation { installations.insert(Installation(app: row.user.app, id: id)) }
+        }
+        if !installations.isEmpty { try await transaction.execute(Self.settle(Array(installations))) }
+        if !arrived.isEmpty {
+            try await transaction.execute(Self.eviction(of: Array(Set(arrived)), beyond: devicesPerUser))
+        }
+        return taken
     }
 
     /// One app on one device.

@@ -1,0 +1,166 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import PushProtocol
+
+/// `/v1/installations`: what the caller has registered, one app on one device at a time.
+///
+/// The bearer token says who and in which app, so nobody sees, changes or ends what is another's. Whoever puts an
+/// installation that was another's takes it over, as with every registration.
+struct InstallationRoutes: Sendable {
+    private let store: RegistrationStore
+    private let verifier: BearerVerifier
+
+    init(store: RegistrationStore, verifier: BearerVerifier) {
+        self.store = store
+        self.verifier = verifier
+    }
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/installations") { request, context in
+            try await answer(request, context) { caller in
+                let records = try await store.registrations(of: AppUser(app: caller.app, user: caller.user))
+                return .json(.ok, .installations(records))
+            }
+        }
+        let group = router.group("v1/installations/{installation}")
+        group.put { request, context in
+            try await answer(request, context) { caller in
+                let installation = try installation(of: caller, context)
+                let body = try await read(request)
+                let user = AppUser(app: caller.app, user: caller.user)
+                let (records, isNew) = try await store.replace(
+                    installation, of: caller.user, with: body.claims(of: user, on: installation.id))
+                return .json(isNew ? .created : .ok, .installation(installation.id, records))
+            }
+        }
+        group.get { request, context in
+            try await answer(request, context) { caller in
+                let installation = try installation(of: caller, context)
+                let records = try await store.registrations(on: installation, of: caller.user)
+                guard !records.isEmpty else {
+                    throw APIRefusal(
+                        status: .notFound,
+                        message: "you have nothing registered on this installation; PUT it to register")
+                }
+                return .json(.ok, .installation(installation.id, records))
+            }
+        }
+        group.delete { request, context in
+            try await answer(request, context) { caller in
+                try await store.end(try installation(of: caller, context), of: caller.user)
+                return Response(status: .noContent)
+            }
+        }
+    }
+
+    private func answer(
+        _ request: Request, _ context: BasicRequestContext, carryOut: (Caller) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await carryOut(try await authenticate(request))
+        } catch let refusal as APIRefusal {
+            return .problem(refusal)
+        } catch {
+            context.logger.error("an installation could not be served", metadata: ["error": "\(error)"])
+            return .problem(
+                APIRefusal(status: .serviceUnavailable, message: "the registry's database is away; try again"))
+        }
+    }
+
+    private func authenticate(_ request: Request) async throws(APIRefusal) -> Caller {
+        do throws(BearerRefusal) {
+            guard let token = request.bearerToken else { throw .missing }
+            return try await verifier.verify(token)
+        } catch {
+            throw APIRefusal(status: .unauthorized, message: error.message)
+        }
+    }
+
+    private func installation(
+        of caller: Caller, _ context: BasicRequestContext
+    ) throws(APIRefusal) -> RegistrationStore.Installation {
+        // The router hands over what stands in the path, still percent-encoded.
+        let text = context.parameters.get("installation")?.removingPercentEncoding
+        guard let text, let id = InstallationID(rawValue: text) else {
+            throw APIRefusal(
+                status: .badRequest,
+                message: "the installation in the path is invalid: expected 1–128 visible ASCII characters, "
+                    + "percent-encoded where a path needs it")
+        }
+        return RegistrationStore.Installation(app: caller.app, id: id)
+    }
+
+    private func read(_ request: Request) async throws(APIRefusal) -> InstallationBody {
+        let buffer: ByteBuffer
+        do {
+            buffer = try await request.body.collect(upTo: InstallationBody.maximumSize)
+        } catch {
+            throw APIRefusal(
+                status: .contentTooLarge, message: "the body is larger than \(InstallationBody.maximumSize) bytes")
+        }
+        let body: InstallationBody
+        do {
+            body = try InstallationBody(Array(buffer.readableBytesView))
+        } catch {
+            throw APIRefusal(status: .badRequest, message: error.description)
+        }
+        if let contradiction = body.contradiction {
+            throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+        }
+        return body
+    }
+}
+
+extension JSONValue {
+    /// `records` are those of one installation.
+    fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
+        // What was said last of the device is what it is.
+        let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }
+        return [
+            "id": .string(id.rawValue),
+            "locale": .optional(latest?.locale),
+            "time_zone": .optional(latest?.timeZone),
+            "app_version": .optional(latest?.appVersion),
+            "registrations": .array(records.map(\.own)),
+        ]
+    }
+
+    /// `records` are in the order of their installations, those without one last.
+    fileprivate static func installations(_ records: [RegistrationRecord]) -> JSONValue {
+        var named: [(id: InstallationID, records: [RegistrationRecord])] = []
+        var nameless: [RegistrationRecord] = []
+        for record in records {
+            guard let id = record.registration.installation else {
+                nameless.append(record)
+                continue
+            }
+            if named.last?.id == id {
+                named[named.count - 1].records.append(record)
+            } else {
+                named.append((id, [record]))
+            }
+        }
+        return [
+            "installations": .array(named.map { installation($0.id, $0.records) }),
+            "registrations": .array(nameless.map(\.own)),
+        ]
+    }
+}
+
+extension RegistrationRecord {
+    /// What its user sees of a registration; the token masked, as nothing here hands tokens out.
+    fileprivate var own: JSONValue {
+        [
+            "id": .string(registration.device.uuidString.lowercased()),
+            "kind": .string(registration.kind.rawValue),
+            "provider": .string(registration.provider.rawValue),
+            "environment": .string(registration.environment.rawValue),
+            "token": .string(registration.token.masked),
+            "topic": .optional(registration.topic),
+            "scope": .optional(scope),
+            "registered_at": .string(RFC3339.string(from: registration.registeredAt.date)),
+        ]
+    }
+}

@@ -1,0 +1,40 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushProtocol
+
+extension Response {
+    /// `application/problem+json` (RFC 9457): `detail` says what is wrong, where, and what to do.
+    static func problem(_ refusal: APIRefusal) -> Response {
+        let members: JSONValue = [
+            "type": "about:blank", "title": .string(refusal.status.reasonPhrase),
+            "status": .int(Int64(refusal.status.code)), "detail": .string(refusal.message),
+        ]
+        var response = json(refusal.status, members)
+        response.headers[.contentType] = "application/problem+json"
+        return response
+    }
+}
+
+extension Router {
+    /// Answers 405 with `Allow` (RFC 9110 §15.5.6) for every method that a path does not have. After every route.
+    func refuseOtherMethods() {
+        for (path, routes) in Dictionary(grouping: routes, by: { $0.path.description }) {
+            let allowed = routes.map(\.method.rawValue).sorted().joined(separator: ", ")
+            for method: HTTPRequest.Method in [
+                .get, .head, .post, .put, .patch, .delete, .options, .trace, .query,
+            ]
+            where !routes.contains(where: { $0.method == method }) {
+                on(RouterPath(path), method: method) { _, _ in
+                    var response = Response.problem(
+                        APIRefusal(
+                            status: .methodNotAllowed, message: "\(method) is not for \(path); it takes \(allowed)"))
+                    response.headers[.allow] = allowed
+                    // What answers HEAD has no body (RFC 9110 §9.3.2).
+                    if method == .head { response.body = ResponseBody() }
+                    return response
+                }
+            }
+        }
+    }
+}

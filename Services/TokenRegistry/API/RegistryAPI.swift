@@ -1,0 +1,32 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Everything that the registry serves over HTTP, which is what `openapi.yaml` says it is.
+enum RegistryAPI {
+    /// - Parameter operatorKey: opens the operators' routes; `nil` closes them.
+    static func router(
+        store: RegistrationStore, verifier: BearerVerifier, operatorKey: String?
+    ) -> Router<BasicRequestContext> {
+        let router = routes(store: store, verifier: verifier, operatorKey: operatorKey)
+        router.refuseOtherMethods()
+        return router
+    }
+
+    /// The routes alone, without the refusals of other methods.
+    static func routes(
+        store: RegistrationStore, verifier: BearerVerifier, operatorKey: String?
+    ) -> Router<BasicRequestContext> {
+        let router = Router(context: BasicRequestContext.self)
+        RegistrationRoutes(store: store, verifier: verifier).add(to: router)
+        InstallationRoutes(store: store, verifier: verifier).add(to: router)
+        OperatorRoutes(store: store, key: operatorKey).add(to: router)
+        router.get("openapi.yaml") { _, _ in
+            Response(
+                // RFC 9512.
+                status: .ok, headers: [.contentType: "application/yaml"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml)))
+        }
+        return router
+    }
+}

@@ -1,0 +1,156 @@
+import PushProtocol
+
+/// The body of `PUT /v1/installations/{installation}`: all that one app on one device has.
+///
+///     {"locale": "de-CH", "time_zone": "Europe/Zurich", "app_version": "4.2", "registrations": [
+///         {"kind": "alert", "token": "<device token>", "environment": "production"},
+///         {"kind": "live-activity", "token": "…", "environment": "production", "scope": "match-17"},
+///         {"kind": "fid", "token": "<FID>"}]}
+///
+/// Strict: a member that is not known is refused by its path, as a misspelt one would change nothing and say nothing.
+struct InstallationBody: Hashable, Sendable {
+    /// The largest accepted body, in bytes: as many registrations as there may be, with the longest tokens.
+    static let maximumSize = 160 * 1024
+    static let maximumRegistrations = 32
+
+    let locale: String?
+    let timeZone: String?
+    let appVersion: String?
+    let registrations: [Entry]
+
+    /// One token of the installation. What only APNs knows is absent for FCM: environment, topic, scope.
+    struct Entry: Hashable, Sendable {
+        var kind: RegistrationKind
+        var token: DeviceToken
+        var environment: ProviderEnvironment
+        var topic: String?
+        var scope: String?
+    }
+
+    /// Reads and checks a body; the error names the member, and never quotes a token.
+    init(_ body: [UInt8]) throws(WireError) {
+        let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        let members = try Members(
+            value, at: "the body", prefix: "", known: ["registrations", "locale", "time_zone", "app_version"])
+        locale = try members.word("locale", 64)
+        timeZone = try members.word("time_zone", 64)
+        appVersion = try members.word("app_version", 64)
+        guard let entries = try members.required("registrations").array,
+            (1...Self.maximumRegistrations).contains(entries.count)
+        else {
+            throw .invalid(
+                path: "registrations",
+                problem: "expected an array of 1–\(Self.maximumRegistrations); DELETE ends an installation")
+        }
+        var registrations: [Entry] = []
+        for (n, entry) in entries.enumerated() { registrations.append(try Entry(entry, at: "registrations[\(n)]")) }
+        self.registrations = registrations
+    }
+
+    /// Where the body contradicts itself: one token, or one place for a token, given twice.
+    var contradiction: WireError? {
+        var tokens: [Token: Int] = [:]
+        var slots: [Slot: Int] = [:]
+        for (n, entry) in registrations.enumerated() {
+            if let first = tokens.updateValue(n, forKey: Token(provider: entry.kind.provider, token: entry.token)) {
+                return .invalid(
+                    path: "registrations[\(n)].token", problem: "registrations[\(first)] has the same; send each once")
+            }
+            if let first = slots.updateValue(n, forKey: Slot(kind: entry.kind, scope: entry.scope)) {
+                return .invalid(
+                    path: "registrations[\(n)].kind",
+                    problem: "registrations[\(first)] has the same kind and scope; there is one token of each")
+            }
+        }
+        return nil
+    }
+
+    /// What a user claims by this body.
+    func claims(of user: AppUser, on installation: InstallationID) -> [Claim] {
+        registrations.map { entry in
+            var claim = Claim(
+                app: user.app, user: user.user, provider: entry.kind.provider, environment: entry.environment,
+                token: entry.token, kind: entry.kind, installation: installation, scope: entry.scope)
+            (claim.topic, claim.locale, claim.timeZone, claim.appVersion) = (entry.topic, locale, timeZone, appVersion)
+            return claim
+        }
+    }
+
+    private struct Token: Hashable {
+        let provider: Provider
+        let token: DeviceToken
+    }
+
+    private struct Slot: Hashable {
+        let kind: RegistrationKind
+        let scope: String?
+    }
+}
+
+extension InstallationBody.Entry {
+    fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
+        let name = try Members(value, at: path, prefix: "\(path).", known: nil).text("kind")
+        guard let kind = RegistrationKind(rawValue: name) else {
+            let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .invalid(path: "\(path).kind", problem: "expected one of \(kinds)")
+        }
+        let known =
+            switch kind.provider {
+            case .apns: ["kind", "token", "environment", "topic", "scope"]
+            case .fcm: ["kind", "token"]
+            }
+        let members = try Members(value, at: path, prefix: "\(path).", known: known)
+        guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
+            throw .invalid(path: "\(path).token", problem: RegistrationBody.shape(of: kind.provider))
+        }
+        self.init(kind: kind, token: token, environment: .production)
+        switch kind.provider {
+        case .apns:
+            guard let environment = ProviderEnvironment(rawValue: try members.text("environment")) else {
+                throw .invalid(path: "\(path).environment", problem: "expected “development” or “production”")
+            }
+            self.environment = environment
+            topic = try members.word("topic", 255)
+            scope = try members.word("scope", 128)
+        case .fcm: break
+        }
+    }
+}
+
+/// The members of one object of the body, read by name.
+private struct Members {
+    private let members: [String: JSONValue]
+    private let prefix: String
+
+    /// - Parameter known: the names that there may be; `nil`: any.
+    init(_ value: JSONValue, at path: String, prefix: String, known: [String]?) throws(WireError) {
+        guard let members = value.object else { throw .invalid(path: path, problem: "expected an object") }
+        if let known, members.keys.contains(where: { !known.contains($0) }) {
+            // What is unknown is not quoted: it may be a token in the wrong place.
+            throw .invalid(path: path, problem: "has an unknown member; known are \(known.joined(separator: ", "))")
+        }
+        self.members = members
+        self.prefix = prefix
+    }
+
+    func required(_ name: String) throws(WireError) -> JSONValue {
+        guard let value = members[name], value != .null else { throw .missing(path: prefix + name) }
+        return value
+    }
+
+    func text(_ name: String) throws(WireError) -> String {
+        guard let text = try required(name).string else {
+            throw .invalid(path: prefix + name, problem: "expected a string")
+        }
+        return text
+    }
+
+    /// A text that becomes a column; absent and `null` are the same.
+    func word(_ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.string, (1...limit).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else { throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters") }
+        return text
+    }
+}

@@ -1,0 +1,85 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension RegistrationStore {
+    /// Makes an installation exactly what its user says it is, in one transaction: the claims are taken as
+    /// ``register(_:)`` takes them, and what the user had there besides ends.
+    ///
+    /// - Parameter claims: of this user and installation, no token and no kind and scope twice
+    ///   (``InstallationBody/contradiction``).
+    /// - Returns: what the installation has now, and whether the user had nothing on it before.
+    func replace(
+        _ installation: Installation, of user: UserID, with claims: [Claim]
+    ) async throws -> (records: [RegistrationRecord], isNew: Bool) {
+        let turns: Set = [Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]
+        return try await database.transaction { transaction in
+            try await transaction.execute(Turn.take(turns))
+            let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
+            let taken = try await take(claims, in: transaction)
+            try await transaction.execute(
+                Self.ending(installation, of: user, except: Array(taken), because: "the installation dropped it"))
+            var records: [RegistrationRecord] = []
+            for row in try await transaction.query(Self.possession(of: installation, by: user)) {
+                records.append(try RegistrationRecord(row))
+            }
+            return (records, isNew)
+        }
+    }
+
+    /// Signs a user out of an installation; what another user has there is left alone.
+    func end(_ installation: Installation, of user: UserID) async throws {
+        try await database.transaction { transaction in
+            try await transaction.execute(
+                Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
+            try await transaction.execute(Self.ending(installation, of: user, except: [], because: "unregistered"))
+        }
+    }
+
+    /// What a user has on an installation.
+    func registrations(
+        on installation: Installation, of user: UserID
+    ) async throws(PostgresError) -> [RegistrationRecord] {
+        try await records(Self.possession(of: installation, by: user))
+    }
+
+    /// Everything that a user has in an app, one installation after the other, what has none last.
+    func registrations(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
+        try await records(Self.possessions(of: user))
+    }
+
+    private func records(_ query: SQL) async throws(PostgresError) -> [RegistrationRecord] {
+        var records: [RegistrationRecord] = []
+        for row in try await database.query(query) { records.append(try RegistrationRecord(row)) }
+        return records
+    }
+
+    static func possession(of installation: Installation, by user: UserID) -> SQL {
+        """
+        SELECT \(RegistrationRecord.columns) FROM registry.registration r
+        WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
+            AND r.user_id = \(user.rawValue) AND r.state = 'active'
+        ORDER BY r.kind, r.scope, r.device_id
+        """
+    }
+
+    static func possessions(of user: AppUser) -> SQL {
+        """
+        SELECT \(RegistrationRecord.columns) FROM registry.registration r
+        WHERE r.app = \(user.app.rawValue) AND r.user_id = \(user.user.rawValue) AND r.state = 'active'
+        ORDER BY r.installation NULLS LAST, r.kind, r.scope, r.device_id
+        """
+    }
+
+    static func ending(
+        _ installation: Installation, of user: UserID, except kept: [UUID], because reason: String
+    ) -> SQL {
+        """
+        UPDATE registry.registration r SET
+            state = 'signed-out', state_reason = \(reason), state_changed_at = statement_timestamp(),
+            ended_at = statement_timestamp()
+        WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
+            AND r.user_id = \(user.rawValue) AND r.state = 'active' AND r.device_id <> ALL (\(kept)::uuid[])
+        """
+    }
+}

@@ -1,0 +1,58 @@
+"""The registry's openapi.yaml, held against what the service answers: schemathesis makes up requests from it, good ones and
+bad ones, and finds fault with every answer that it does not describe."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+SEED = "17"
+
+
+def schemathesis(stack, document: str, *options: str) -> subprocess.CompletedProcess:
+    """Runs it with the bearer token of a user that nobody else has, and with the operator key."""
+    return subprocess.run(
+        [pathlib.Path(sys.executable).parent / "schemathesis", "--config-file", HERE / "schemathesis.toml", "run", document,
+         "--seed", SEED, "--generation-database", "none", "--request-timeout", "10", "--no-color", *options],
+        env=os.environ | {"USER_BEARER": stack.bearer("family-portal", "openapi"),
+                          "OPERATOR_KEY": stack.env["REGISTRY_OPERATOR_KEY"]},
+        capture_output=True, text=True, timeout=60, cwd=stack.state,
+    )
+
+
+def counts(done: subprocess.CompletedProcess) -> tuple[int, int]:
+    """(operations that were tried, requests that were made)."""
+    return (int(re.search(r"Tested: (\d+)", done.stdout)[1]), int(re.search(r"(\d+) generated", done.stdout)[1]))
+
+
+def test_every_answer_of_the_registry_is_as_described(stack):
+    tags = ("installations", "push", "operator", "description")
+    done = schemathesis(
+        stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "40",
+        *(option for tag in tags for option in ("--include-tag", tag)))
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    operations, requests = counts(done)
+    assert operations == 9 and requests > 300
+
+
+def test_probes_and_metrics_are_as_described(stack):
+    # The admin port is for probes: it answers 404, not 405, to what they do not send.
+    done = schemathesis(
+        stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--url",
+        f"http://127.0.0.1:{stack.admin_port('token-registry')}", "--include-tag", "admin", "--exclude-checks",
+        "unsupported_method")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert counts(done)[0] == 3
+
+
+def test_a_description_that_is_not_true_is_found_out(stack, tmp_path):
+    _, text = stack.http("GET", f"{stack.env['REGISTRY_URL']}/openapi.yaml")
+    true, untrue = "required: [kind, token, environment]", "required: [kind, token]"
+    assert text.count(true) == 1
+    (tmp_path / "openapi.yaml").write_text(text.replace(true, untrue))
+    done = schemathesis(
+        stack, str(tmp_path / "openapi.yaml"), "--url", stack.env["REGISTRY_URL"], "--include-operation-id",
+        "putInstallation", "--phases", "coverage")
+    assert done.returncode == 1 and "PUT /v1/installations/{installation}" in done.stdout, done.stdout[-4000:]
