@@ -15,10 +15,11 @@ def schemathesis(stack, document: str, *options: str) -> subprocess.CompletedPro
     """Runs it with the bearer token of a user that nobody else has, and with the operator key."""
     return subprocess.run(
         [pathlib.Path(sys.executable).parent / "schemathesis", "--config-file", HERE / "schemathesis.toml", "run", document,
-         "--seed", SEED, "--generation-database", "none", "--request-timeout", "10", "--no-color", *options],
+         "--seed", SEED, "--generation-database", "none", "--request-timeout", "10", "--suppress-health-check",
+         "too_slow", "--no-color", *options],
         env=os.environ | {"USER_BEARER": stack.bearer("family-portal", "openapi"),
                           "OPERATOR_KEY": stack.env["REGISTRY_OPERATOR_KEY"]},
-        capture_output=True, text=True, timeout=60, cwd=stack.state,
+        capture_output=True, text=True, timeout=180, cwd=stack.state,
     )
 
 
@@ -30,7 +31,7 @@ def counts(done: subprocess.CompletedProcess) -> tuple[int, int]:
 def test_every_answer_of_the_registry_is_as_described(stack):
     tags = ("installations", "push", "operator", "description")
     done = schemathesis(
-        stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "40",
+        stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "25",
         *(option for tag in tags for option in ("--include-tag", tag)))
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
