@@ -208,7 +208,8 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                hummingbird, hummingbirdTesting, httpTypes, jwtKit, yams, logging, lifecycle, configuration, nioCore,
+                hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging, lifecycle,
+                configuration, nioCore,
             ]),
         tests(
             "Rules",

@@ -16,7 +16,7 @@ import ServiceKit
     /// Configuration, connections, handlers, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps()
-        let verifier = try await BearerVerifier(catalog)
+        let verifier = try await BearerVerifier(catalog, logger: context.logger)
         let database = try context.database(schema: "registry", migration: 2)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
@@ -35,7 +35,8 @@ import ServiceKit
         context.watch(commands, as: "commands", on: bus)
 
         let router = RegistryAPI.router(
-            store: store, verifier: verifier, operatorKey: try context.settings.optionalString(.registryOperatorKey))
+            store: store, gate: BearerGate(verifier, logger: context.logger),
+            operatorKey: try context.settings.optionalString(.registryOperatorKey))
         let server = Application(
             router: router,
             // A client that says nothing for this long gives its socket back.
@@ -49,7 +50,9 @@ import ServiceKit
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
         let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
-        return ServiceAssembly(database.services + bus.services + [relay, sweeper, notifications, commands, server])
+        let keys = KeyRefresher(verifier.rings)
+        return ServiceAssembly(
+            database.services + bus.services + [relay, sweeper, keys, notifications, commands, server])
     }
 }
 

@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
+import TestSupport
 import Testing
 import Yams
 
@@ -32,9 +33,9 @@ import Yams
         let described = try Self.operations().filter { !$0.value.contains("admin") }.keys
         let keys = try BearerVerifierTests.Keys()
         defer { keys.remove() }
-        let verifier = try await BearerVerifier(keys.catalog)
+        let gate = BearerGate(try await keys.verifier(), logger: .silent)
         try await StoreFixture.withStore { store, _ in
-            let routes = RegistryAPI.routes(store: store, verifier: verifier, operatorKey: nil).routes
+            let routes = RegistryAPI.routes(store: store, gate: gate, operatorKey: nil).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
             #expect(routes.count == 9)
         }

@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
+import TestSupport
 import Testing
 
 @testable import TokenRegistry
@@ -17,9 +18,9 @@ import Testing
     ) async throws {
         let keys = try BearerVerifierTests.Keys()
         defer { keys.remove() }
-        let verifier = try await BearerVerifier(keys.catalog, now: { BearerVerifierTests.now })
+        let gate = BearerGate(try await keys.verifier(), logger: .silent)
         try await StoreFixture.withStore { store, _ in
-            let router = RegistryAPI.router(store: store, verifier: verifier, operatorKey: "operator-key")
+            let router = RegistryAPI.router(store: store, gate: gate, operatorKey: "operator-key")
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
     }
@@ -60,7 +61,8 @@ import Testing
                     uri: "\(Self.path)/register", method: .post, headers: Self.headers(bearer), body: Self.body
                 ) { response in
                     #expect(response.status == .unauthorized)
-                    #expect(response.headers[.wwwAuthenticate] == "Bearer")
+                    let challenge = bearer == nil ? "Bearer" : #"Bearer error="invalid_token""#
+                    #expect(response.headers[.wwwAuthenticate] == challenge)
                     let answer = try Self.json(response)
                     #expect(answer["success"] == false && answer["error"]?.string?.isEmpty == false)
                 }

@@ -26,8 +26,12 @@ struct TokenCommand: AsyncParsableCommand {
             guard let bearer = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
                 throw Refusal("the app \(app) has no HS256 bearer key, and only those can be minted with")
             }
-            guard let secret = try? String(contentsOfFile: bearer.keyFile, encoding: .utf8) else {
-                throw Refusal("\(bearer.keyFile): cannot be read")
+            guard case .file(let path) = bearer.keys else { throw Refusal("the app \(app) has no secret in a file") }
+            guard let secret = try? String(contentsOfFile: path, encoding: .utf8) else {
+                throw Refusal("\(path): cannot be read")
+            }
+            guard !secret.hasPrefix("{") else {
+                throw Refusal("\(path): holds JWKs; only a secret that stands alone can be minted with")
             }
             let now = Int64(Date().timeIntervalSince1970)
             var claims: [String: JSONValue] = [
@@ -35,6 +39,7 @@ struct TokenCommand: AsyncParsableCommand {
             ]
             claims["iss"] = bearer.issuer.map(JSONValue.string)
             claims["aud"] = bearer.audience.map(JSONValue.string)
+            if let app = bearer.appClaim { claims[app.name] = .string(app.value) }
             let keys = JWTKeyCollection()
             await keys.add(
                 hmac: HMACKey(from: secret.trimmingCharacters(in: .whitespacesAndNewlines)), digestAlgorithm: .sha256)

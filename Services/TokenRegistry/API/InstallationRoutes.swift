@@ -10,11 +10,11 @@ import PushProtocol
 /// installation that was another's takes it over, as with every registration.
 struct InstallationRoutes: Sendable {
     private let store: RegistrationStore
-    private let verifier: BearerVerifier
+    private let gate: BearerGate
 
-    init(store: RegistrationStore, verifier: BearerVerifier) {
+    init(store: RegistrationStore, gate: BearerGate) {
         self.store = store
-        self.verifier = verifier
+        self.gate = gate
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -59,22 +59,13 @@ struct InstallationRoutes: Sendable {
         _ request: Request, _ context: BasicRequestContext, carryOut: (Caller) async throws -> Response
     ) async throws -> Response {
         do {
-            return try await carryOut(try await authenticate(request))
+            return try await carryOut(try await gate.admit(request.bearerToken))
         } catch let refusal as APIRefusal {
             return .problem(refusal)
         } catch {
             context.logger.error("an installation could not be served", metadata: ["error": "\(error)"])
             return .problem(
                 APIRefusal(status: .serviceUnavailable, message: "the registry's database is away; try again"))
-        }
-    }
-
-    private func authenticate(_ request: Request) async throws(APIRefusal) -> Caller {
-        do throws(BearerRefusal) {
-            guard let token = request.bearerToken else { throw .missing }
-            return try await verifier.verify(token)
-        } catch {
-            throw APIRefusal(status: .unauthorized, message: error.message)
         }
     }
 

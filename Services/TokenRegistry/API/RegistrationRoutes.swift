@@ -11,11 +11,11 @@ import PushProtocol
 /// names its installation in `X-Client-Id` has its earlier token replaced by a new one.
 struct RegistrationRoutes: Sendable {
     private let store: RegistrationStore
-    private let verifier: BearerVerifier
+    private let gate: BearerGate
 
-    init(store: RegistrationStore, verifier: BearerVerifier) {
+    init(store: RegistrationStore, gate: BearerGate) {
         self.store = store
-        self.verifier = verifier
+        self.gate = gate
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -32,7 +32,7 @@ struct RegistrationRoutes: Sendable {
         _ request: Request, _ context: BasicRequestContext, carryOut: (Claim) async throws -> Void
     ) async throws -> Response {
         do {
-            let caller = try await authenticate(request)
+            let caller = try await gate.admit(request.bearerToken)
             let body = try await read(request)
             try await carryOut(
                 Claim(
@@ -40,19 +40,10 @@ struct RegistrationRoutes: Sendable {
                     token: body.token, installation: try installation(request)))
             return .registration(.ok, error: nil)
         } catch let refusal as APIRefusal {
-            return .registration(refusal.status, error: refusal.message)
+            return .registration(refusal.status, error: refusal.message, challenge: refusal.challenge)
         } catch {
             context.logger.error("registration could not be stored", metadata: ["error": "\(error)"])
             return .registration(.serviceUnavailable, error: "the registry's database is away; try again")
-        }
-    }
-
-    private func authenticate(_ request: Request) async throws(APIRefusal) -> Caller {
-        do throws(BearerRefusal) {
-            guard let token = request.bearerToken else { throw .missing }
-            return try await verifier.verify(token)
-        } catch {
-            throw APIRefusal(status: .unauthorized, message: error.message)
         }
     }
 
@@ -90,6 +81,8 @@ extension HTTPField.Name {
 struct APIRefusal: Error {
     let status: HTTPResponse.Status
     let message: String
+    /// What `WWW-Authenticate` says (RFC 6750 §3), where it says more than `Bearer`.
+    var challenge: String?
 }
 
 extension Request {
@@ -104,15 +97,19 @@ extension Request {
 
 extension Response {
     /// The body that the mobile clients expect, whatever happened.
-    static func registration(_ status: HTTPResponse.Status, error: String?) -> Response {
-        json(status, ["success": .bool(error == nil), "error": error.map(JSONValue.string) ?? .null])
+    static func registration(_ status: HTTPResponse.Status, error: String?, challenge: String? = nil) -> Response {
+        json(
+            status, ["success": .bool(error == nil), "error": error.map(JSONValue.string) ?? .null],
+            challenge: challenge)
     }
 
-    static func json(_ status: HTTPResponse.Status, _ value: JSONValue) -> Response {
+    static func json(_ status: HTTPResponse.Status, _ value: JSONValue, challenge: String? = nil) -> Response {
         // A JSONValue always encodes: its only failure, a number that is not finite, cannot be read from JSON.
         let body = (try? WireCoding.encode(value)) ?? []
         var headers: HTTPFields = [.contentType: "application/json; charset=utf-8"]
-        if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        if let challenge = challenge ?? (status == .unauthorized ? "Bearer" : nil) {
+            headers[.wwwAuthenticate] = challenge
+        }
         return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
     }
 }

@@ -6,20 +6,20 @@ import NIOCore
 enum RegistryAPI {
     /// - Parameter operatorKey: opens the operators' routes; `nil` closes them.
     static func router(
-        store: RegistrationStore, verifier: BearerVerifier, operatorKey: String?
+        store: RegistrationStore, gate: BearerGate, operatorKey: String?
     ) -> Router<BasicRequestContext> {
-        let router = routes(store: store, verifier: verifier, operatorKey: operatorKey)
+        let router = routes(store: store, gate: gate, operatorKey: operatorKey)
         router.refuseOtherMethods()
         return router
     }
 
     /// The routes alone, without the refusals of other methods.
     static func routes(
-        store: RegistrationStore, verifier: BearerVerifier, operatorKey: String?
+        store: RegistrationStore, gate: BearerGate, operatorKey: String?
     ) -> Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
-        RegistrationRoutes(store: store, verifier: verifier).add(to: router)
-        InstallationRoutes(store: store, verifier: verifier).add(to: router)
+        RegistrationRoutes(store: store, gate: gate).add(to: router)
+        InstallationRoutes(store: store, gate: gate).add(to: router)
         OperatorRoutes(store: store, key: operatorKey).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(

@@ -31,7 +31,7 @@ extension YAMLReader {
             id: id,
             apns: members["apns"].flatMap { apns($0) },
             fcm: members["fcm"].flatMap { fcm($0) },
-            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0) })
+            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) })
     }
 
     private mutating func apns(_ entry: Entry) -> APNsAppConfiguration? {
@@ -82,22 +82,6 @@ extension YAMLReader {
         return file(members["service-account-file"]).map {
             FCMAppConfiguration(serviceAccountFile: $0, messagesPerMinute: messagesPerMinute)
         }
-    }
-
-    private mutating func bearer(_ entry: Entry) -> BearerVerification? {
-        let members = members(
-            of: entry, known: ["algorithm", "key-file", "issuer", "audience", "user-claim", "leeway"],
-            required: ["algorithm", "key-file"])
-        let algorithm = choice(members["algorithm"], of: BearerVerification.Algorithm.allCases)
-        let keyFile = file(members["key-file"])
-        let issuer = text(members["issuer"])
-        let audience = text(members["audience"])
-        let userClaim = text(members["user-claim"])
-        let leeway = duration(members["leeway"], in: .zero ... .seconds(600))
-        guard let algorithm, let keyFile else { return nil }
-        return BearerVerification(
-            algorithm: algorithm, keyFile: keyFile, issuer: issuer, audience: audience,
-            userClaim: userClaim ?? "sub", leeway: leeway ?? .seconds(30))
     }
 
     private mutating func environments(_ entry: Entry) -> Set<ProviderEnvironment> {

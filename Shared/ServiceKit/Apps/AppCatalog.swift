@@ -18,10 +18,12 @@ import FoundationEssentials
 ///           messages-per-minute: 600000                 # the project's quota; FCM_QUOTA when absent
 ///         bearer:
 ///           - algorithm: ES256                          # or RS256, HS256
-///             key-file: family-portal.pub.pem
+///             key-file: family-portal.pub.pem           # or jwks-url: https://portal.example/jwks.json
 ///             issuer: https://portal.example            # optional, as are all below
-///             audience: push
+///             audience: push                            # with a jwks-url, this or an app-claim is demanded
 ///             user-claim: sub
+///             app-claim: azp                            # the claim that names the app, …
+///             app-value: family-portal-ios              # … and what it says; the app's id when absent
 ///             leeway: 30s
 ///
 /// Strict: an unknown, missing, repeated or mistyped key is refused with its line, and so is a file that cannot be read.

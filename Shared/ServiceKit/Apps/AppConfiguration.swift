@@ -100,36 +100,3 @@ package struct FCMAppConfiguration: Hashable, Sendable {
         self.messagesPerMinute = messagesPerMinute
     }
 }
-
-/// A key that an app's own backend signs its users' bearer tokens with, and what a token must say.
-package struct BearerVerification: Hashable, Sendable {
-    package enum Algorithm: String, Hashable, Sendable, CaseIterable {
-        case es256 = "ES256"
-        case rs256 = "RS256"
-        case hs256 = "HS256"
-    }
-
-    package let algorithm: Algorithm
-    /// The path of the public key (PEM) for ES256 and RS256, of the shared secret's bytes for HS256.
-    package let keyFile: String
-    /// The `iss` a token must have, if any is demanded.
-    package let issuer: String?
-    /// An `aud` a token must have, if any is demanded.
-    package let audience: String?
-    /// The claim that names the user.
-    package let userClaim: String
-    /// How far clocks may differ when `exp` and `nbf` are checked.
-    package let leeway: Duration
-
-    package init(
-        algorithm: Algorithm, keyFile: String, issuer: String? = nil, audience: String? = nil,
-        userClaim: String = "sub", leeway: Duration = .seconds(30)
-    ) {
-        self.algorithm = algorithm
-        self.keyFile = keyFile
-        self.issuer = issuer
-        self.audience = audience
-        self.userClaim = userClaim
-        self.leeway = leeway
-    }
-}

@@ -189,6 +189,52 @@ import Testing
                 ])
     }
 
+    @Test func `bearer keys may be a JWK set at a URL, and a claim may name the app`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              portal:
+                bearer:
+                  - { algorithm: RS256, jwks-url: "https://id.example/jwks.json", app-claim: azp, app-value: client-1 }
+                  - { algorithm: HS256, key-file: portal.pem, app-claim: app }
+            """)
+        let bearer = try AppCatalog.load(path: path).apps[0].bearer
+        #expect(
+            bearer == [
+                BearerVerification(
+                    algorithm: .rs256, keys: .url("https://id.example/jwks.json"),
+                    appClaim: .init("azp", is: "client-1")),
+                BearerVerification(
+                    algorithm: .hs256, keyFile: "\(folder.path)/portal.pem", appClaim: .init("app", is: "portal")),
+            ])
+    }
+
+    @Test func `keys that everyone's tokens are signed with, or that are in no place or two, are refused`() throws {
+        #expect(
+            try problems(
+                """
+                apps:
+                  a:
+                    bearer:
+                      - { algorithm: ES256, jwks-url: "https://id.example/" }
+                      - { algorithm: ES256, audience: push }
+                      - { algorithm: ES256, audience: push, key-file: portal.pem, jwks-url: "https://id.example/" }
+                      - { algorithm: HS256, audience: push, jwks-url: "https://id.example/" }
+                      - { algorithm: ES256, audience: push, jwks-url: id.example }
+                      - { algorithm: ES256, key-file: portal.pem, app-value: b }
+                """) == [
+                    "apps.yaml:4: apps.a.bearer[0].jwks-url: needs an audience or an app-claim beside it: "
+                        + "its keys sign tokens of others too",
+                    "apps.yaml:5: apps.a.bearer[1]: “key-file” or “jwks-url” is missing",
+                    "apps.yaml:6: apps.a.bearer[2].jwks-url: stands beside a key-file: one of the two",
+                    "apps.yaml:7: apps.a.bearer[3].jwks-url: a shared secret is not published: HS256 takes a key-file",
+                    "apps.yaml:8: apps.a.bearer[4].jwks-url: “id.example” is not an https URL",
+                    "apps.yaml:9: apps.a.bearer[5].app-value: says what no claim is compared with: "
+                        + "name one as app-claim",
+                ])
+    }
+
     @Test func `a repeated app is refused`() throws {
         let found = try problems("apps:\n  a:\n  b:\n  a:\n")
         #expect(found.count == 1)

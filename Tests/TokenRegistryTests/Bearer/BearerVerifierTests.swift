@@ -2,6 +2,7 @@ import Foundation
 import JWTKit
 import PushProtocol
 import ServiceKit
+import TestSupport
 import Testing
 
 @testable import TokenRegistry
@@ -40,6 +41,10 @@ import Testing
             ])
         }
 
+        func verifier() async throws -> BearerVerifier {
+            try await BearerVerifier(catalog, now: { BearerVerifierTests.now }, logger: .silent)
+        }
+
         func remove() { try? FileManager.default.removeItem(at: folder) }
     }
 
@@ -64,20 +69,20 @@ import Testing
         return try await keys.sign(Claims(.object(claims)))
     }
 
-    static func refusal(_ token: String) async throws -> BearerRefusal? {
+    static func refusal(_ token: String) async throws -> BearerRefusal.Reason? {
         let keys = try Keys()
         defer { keys.remove() }
-        let verifier = try await BearerVerifier(keys.catalog, now: { now })
+        let verifier = try await keys.verifier()
         do {
             _ = try await verifier.verify(token)
             return nil
-        } catch { return error }
+        } catch { return error.reason }
     }
 
     @Test func `the key that fits decides the app, and its claim the user`() async throws {
         let keys = try Keys()
         defer { keys.remove() }
-        let verifier = try await BearerVerifier(keys.catalog, now: { Self.now })
+        let verifier = try await keys.verifier()
         let one = try await verifier.verify(try await Self.shared([:]))
         #expect(one == Caller(app: AppID(rawValue: "shared")!, user: UserID(rawValue: "456")!))
 
@@ -94,14 +99,14 @@ import Testing
 
     @Test func `times, issuer, audience and user are each checked, with the configured leeway`() async throws {
         let seconds = Int64(Self.now.timeIntervalSince1970)
-        let cases: [([String: JSONValue?], BearerRefusal?)] = [
+        let cases: [([String: JSONValue?], BearerRefusal.Reason?)] = [
             (["exp": .int(seconds - 29)], nil), (["exp": .int(seconds - 31)], .expired),
             (["exp": .some(nil)], .expired),
             (["exp": "soon"], .expired), (["nbf": .int(seconds + 29)], nil),
-            (["nbf": .int(seconds + 31)], .notYetValid),
+            (["nbf": .int(seconds + 31)], .notYetValid), (["nbf": "now"], .notYetValid),
             (["iss": "other"], .wrongIssuer), (["iss": .some(nil)], .wrongIssuer), (["aud": "other"], .wrongAudience),
-            (["aud": ["a", "b"]], .wrongAudience), (["sub": .some(nil)], .noUser(claim: "sub")),
-            (["sub": ""], .noUser(claim: "sub")), (["sub": ["a"]], .noUser(claim: "sub")),
+            (["aud": ["a", "b"]], .wrongAudience), (["sub": .some(nil)], .noUser),
+            (["sub": ""], .noUser), (["sub": ["a"]], .noUser),
         ]
         for (changes, expected) in cases {
             #expect(try await Self.refusal(try await Self.shared(changes)) == expected, "\(changes)")
@@ -112,10 +117,11 @@ import Testing
         let good = try await Self.shared([:])
         let parts = good.split(separator: ".").map(String.init)
         let foreign = try await Self.shared([:], secret: String(repeating: "x", count: 40))
+        let other = try await Self.shared(["sub": "457"]).split(separator: ".")[1]
         let collection = JWTKeyCollection()
         await collection.add(ecdsa: ES256PrivateKey())
         let wrongKey = try await collection.sign(Claims(["uid": "7", "exp": 9_999_999_999]))
-        for token in [foreign, wrongKey, "\(parts[0]).\(parts[1])A.\(parts[2])", "\(parts[0]).\(parts[1]).AAAA"] {
+        for token in [foreign, wrongKey, "\(parts[0]).\(other).\(parts[2])", "\(parts[0]).\(parts[1]).AAAA"] {
             #expect(try await Self.refusal(token) == .untrusted)
         }
     }
@@ -123,15 +129,15 @@ import Testing
     @Test func `alg none is refused, and so is a public key used as a shared secret`() async throws {
         let keys = try Keys()
         defer { keys.remove() }
-        let verifier = try await BearerVerifier(keys.catalog, now: { Self.now })
+        let verifier = try await keys.verifier()
         let claims = Data(#"{"sub":"456","uid":"456","iss":"issuer","aud":"push","exp":9999999999}"#.utf8)
         let none = "eyJhbGciOiJub25lIn0." + claims.base64EncodedString().replacing("=", with: "") + "."
-        await #expect(throws: BearerRefusal.untrusted) { try await verifier.verify(none) }
+        await #expect(throws: BearerRefusal(.untrusted)) { try await verifier.verify(none) }
 
         let confused = JWTKeyCollection()
         await confused.add(hmac: HMACKey(from: keys.ecdsa.publicKey.pemRepresentation), digestAlgorithm: .sha256)
         let token = try await confused.sign(Claims(["uid": "456", "exp": 9_999_999_999]))
-        await #expect(throws: BearerRefusal.untrusted) { try await verifier.verify(token) }
+        await #expect(throws: BearerRefusal(.untrusted)) { try await verifier.verify(token) }
     }
 
     @Test(arguments: ["", "x", "a.b", "a.b.c", "a.b.c.d", "....", "e30.e30.e30"])
@@ -151,7 +157,9 @@ import Testing
                 AppConfiguration(
                     id: AppID(rawValue: "a")!, bearer: [BearerVerification(algorithm: algorithm, keyFile: path)])
             ])
-            let error = await #expect(throws: ConfigurationError.self) { try await BearerVerifier(catalog) }
+            let error = await #expect(throws: ConfigurationError.self) {
+                try await BearerVerifier(catalog, logger: .silent)
+            }
             #expect("\(String(describing: error))".contains(path))
         }
     }
