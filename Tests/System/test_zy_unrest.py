@@ -65,7 +65,7 @@ def unrest(stack, seconds: int, dying: list[str], exchanges: int) -> None:
         for name in dying:
             stack.service("ready", name)
         everyone = crowds[0].notifications | crowds[1].notifications
-        eventually(lambda: len(outcomes.of(everyone)) == len(everyone), 240, f"an outcome for all of {len(everyone)}")
+        await_outcomes(outcomes, everyone, simulator)
         said = outcomes.of(everyone)
     summary = simulator.summary()
     # What was taken beyond one for each push: FCM's bodies differ by the time that is left, so their number tells nothing.
@@ -90,6 +90,16 @@ def unrest(stack, seconds: int, dying: list[str], exchanges: int) -> None:
         assert summary[provider]["count"] > revoked[-1][provider]["count"], provider
     # An outcome that was published before the kill and not yet settled comes again with the push.
     assert sum(len(answers) - 1 for answers in said.values()) <= sum(bounds.values())
+
+
+def await_outcomes(outcomes: Outcomes, everyone: set[str], simulator: Simulator) -> None:
+    """Longer than the longest of the waits that a push may be put off for here (15 minutes)."""
+    try:
+        eventually(lambda: len(outcomes.of(everyone)) == len(everyone), 1000, f"an outcome for all of {len(everyone)}")
+    except AssertionError as late:
+        reasons = {provider: simulator.summary()[provider]["reasons"] for provider in ("apns", "fcm", "oauth")}
+        missing = len(everyone) - len(outcomes.of(everyone))
+        raise AssertionError(f"{late}; {missing} are missing; the providers said {reasons}") from None
 
 
 def keep_killing(stack, name: str, calm: threading.Event, kills: collections.Counter) -> None:
