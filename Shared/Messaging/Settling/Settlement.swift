@@ -51,17 +51,6 @@ struct Settlement: Sendable {
         }
     }
 
-    /// Whether something is to be published before it is settled.
-    var isOpen: Bool {
-        if cannotBeCopied { return false }
-        if !outbound.isEmpty { return true }
-        if case .due = copy { return true }
-        return false
-    }
-
-    /// Whether it is to be acknowledged.
-    var isDone: Bool { !cannotBeCopied && !isOpen }
-
     /// Takes the broker's answers to the messages of the last step, in their order.
     mutating func record(_ answers: some Collection<AMQPConfirmation>, now: Timestamp = .now) {
         guard !outbound.isEmpty else {

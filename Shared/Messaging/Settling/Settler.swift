@@ -66,15 +66,15 @@ struct Settler: Sendable {
 
     /// Acknowledges what is done, and returns the rest.
     private func finish(_ settlements: [Settlement]) -> [Settlement] {
-        // Nearly always all of them stand at the same step.
-        if settlements.allSatisfy(\.isOpen) { return settlements }
         var open: [Settlement] = []
-        var done = settlements
+        var done: [Settlement] = []
         var hopeless: [Settlement] = []
-        if !settlements.allSatisfy(\.isDone) {
-            open = settlements.filter(\.isOpen)
-            done = settlements.filter(\.isDone)
-            hopeless = settlements.filter { !$0.isOpen && !$0.isDone }
+        for settlement in settlements {
+            switch settlement.next {
+            case .publish, .move: open.append(settlement)
+            case .acknowledge: done.append(settlement)
+            case .requeue: hopeless.append(settlement)
+            }
         }
         if !done.isEmpty { bus.acknowledge(done.map(\.delivery.tag)) }
         if !hopeless.isEmpty { bus.requeue(hopeless.map(\.delivery.tag)) }

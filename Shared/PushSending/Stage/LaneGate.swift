@@ -11,6 +11,9 @@ package struct LaneKey: Hashable, Sendable, CustomStringConvertible {
         self.environment = environment
     }
 
+    /// The lane that `push` goes over.
+    init(of push: Push) { self.init(app: push.app, environment: push.environment) }
+
     package var description: String { "\(app)/\(environment.rawValue)" }
 }
 

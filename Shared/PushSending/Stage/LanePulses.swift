@@ -29,7 +29,7 @@ final class LanePulses: Sendable {
     /// A message without outcomes that tells of a storm on the lane of `push`: the round that it was noticed in may
     /// settle nothing that could carry it.
     func message(_ storm: LanePulse.Storm, of push: Push) -> Outcomes {
-        var pulse = pulse(of: LaneKey(app: push.app, environment: push.environment))
+        var pulse = pulse(of: LaneKey(of: push))
         pulse.storm = storm
         let id = DerivedID.uuid5(
             push.trace.id, "storm-\(storm.since.milliseconds)-\(storm.until.milliseconds)", ids: [])
@@ -48,7 +48,7 @@ final class LanePulses: Sendable {
             // Most batches are of one lane.
             var lane: (key: LaneKey, count: Count)?
             for (index, delivery) in batch.enumerated() {
-                let key = LaneKey(app: delivery.message.app, environment: delivery.message.environment)
+                let key = LaneKey(of: delivery.message)
                 if lane?.key != key {
                     if let lane { counts[lane.key] = lane.count }
                     lane = (key, counts[key] ?? Count(minute: minute))

@@ -35,12 +35,12 @@ struct PushSender: Sendable {
 
     /// The settlements of `jobs`, in their order.
     func send(_ jobs: [Job]) async -> [PushSettlement] {
-        guard let first = jobs.first.map(LaneKey.init) else { return [] }
+        guard let first = jobs.first.map({ LaneKey(of: $0.message) }) else { return [] }
         // A queue has one app's pushes, and most apps have one environment.
         if jobs.allSatisfy({ $0.message.environment == first.environment && $0.message.app == first.app }) {
             return await send(jobs, over: first)
         }
-        let lanes = Dictionary(grouping: jobs.indices) { LaneKey(jobs[$0]) }
+        let lanes = Dictionary(grouping: jobs.indices) { LaneKey(of: jobs[$0].message) }
         // One lane's trouble must not hold the others up.
         return await withTaskGroup(of: ([Int], [PushSettlement]).self) { group in
             for (key, indices) in lanes { group.addTask { (indices, await send(indices.map { jobs[$0] }, over: key)) } }
@@ -201,11 +201,5 @@ struct PushSender: Sendable {
             let level = retry.hold(for: pause, expiresAt: job.message.expiresAt, now: now)
             settlements[place.job].hold(job.message.targets[place.target], level, reason)
         }
-    }
-}
-
-extension LaneKey {
-    fileprivate init(_ delivery: Delivery<Push>) {
-        self.init(app: delivery.message.app, environment: delivery.message.environment)
     }
 }

@@ -77,26 +77,22 @@ package struct PushStageHandler: StageHandler {
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(batch.count)
         for (index, settlement) in settlements.enumerated() {
-            if let news = try news(of: batch[index]) { outbound[index].append(news) }
+            let delivery = batch[index]
+            let gate = lanes[LaneKey(of: delivery.message)]?.gate
+            if gate == nil { report(unconfigured: delivery.message) }
+            if let storm = gate?.news() { outbound[index].append(try news(of: storm, with: delivery.message)) }
             verdicts.append(
                 Verdict(
                     settlement.disposition, outbound: outbound[index],
-                    remainder: try remainder(of: batch[index], settlement.remaining)))
+                    remainder: try remainder(of: delivery, settlement.remaining)))
         }
         return verdicts
     }
 
-    /// What feedback has to be told of a storm on the lane of a push, whatever the push came to. An unconfigured app has
-    /// no lane.
-    private func news(of delivery: Delivery<Push>) throws -> Outbound? {
-        guard let gate = lanes[LaneKey(app: delivery.message.app, environment: delivery.message.environment)]?.gate
-        else {
-            report(unconfigured: delivery.message)
-            return nil
-        }
-        guard let storm = gate.news() else { return nil }
+    /// Tells feedback of a storm on the lane of `push`, whatever the push came to.
+    private func news(of storm: LanePulse.Storm, with push: Push) throws -> Outbound {
         let key = RoutingKey.outcomes(Outcomes.Origin(provider), .misconfigured)
-        return try Outbound(pulses.message(storm, of: delivery.message), to: .outcomes, routingKey: key)
+        return try Outbound(pulses.message(storm, of: push), to: .outcomes, routingKey: key)
     }
 
     /// The push with only these targets; `nil` when that is how it came.
