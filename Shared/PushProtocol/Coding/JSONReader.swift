@@ -262,9 +262,8 @@ extension JSONReader {
 
 extension JSONValue {
     /// Reads a text without the general decoder, to the same value; `nil` leaves it to that one.
-    package static func read(_ text: [UInt8]) -> JSONValue? {
-        guard text.count <= WireCoding.maximumBodySize else { return nil }
-        return text.withUnsafeBufferPointer { bytes in
+    static func read(_ text: [UInt8]) -> JSONValue? {
+        text.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes)
             do throws(JSONReader.Unusual) {
                 let value = try reader.value()

@@ -13,6 +13,20 @@ package enum WireCoding {
     package static func decode<Message: Decodable>(
         _ type: Message.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
     ) throws(WireError) -> Message {
+        try parse(type, body, maximumSize)
+    }
+
+    /// The same for any JSON value, without the general decoder where nothing about it is unusual (``JSONReader``).
+    package static func decode(
+        _ type: JSONValue.Type, from body: [UInt8], maximumSize: Int = maximumBodySize
+    ) throws(WireError) -> JSONValue {
+        if body.count <= maximumSize, let value = JSONValue.read(body) { return value }
+        return try parse(type, body, maximumSize)
+    }
+
+    private static func parse<Message: Decodable>(
+        _ type: Message.Type, _ body: [UInt8], _ maximumSize: Int
+    ) throws(WireError) -> Message {
         guard body.count <= maximumSize else { throw .tooLarge(bytes: body.count, limit: maximumSize) }
         try JSONScan.check(body, maximumDepth: maximumDepth)
         do {

@@ -103,6 +103,6 @@ package struct ProviderResponse: Hashable, Sendable {
     /// The body as JSON; `nil` when it is something else, as proxies and resets make it.
     package var json: JSONValue? {
         // What is wrong with a body that is not JSON is of no interest: its status alone decides then.
-        body.isEmpty ? nil : JSONValue.read(body) ?? (try? WireCoding.decode(JSONValue.self, from: body))
+        body.isEmpty ? nil : try? WireCoding.decode(JSONValue.self, from: body)
     }
 }
