@@ -67,7 +67,7 @@ extension Claim {
 
     private static func text(_ text: String?, _ name: String, _ limit: Int) throws(WireError) -> String? {
         guard let text else { return nil }
-        guard (1...limit).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+        guard (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
             throw .invalid(path: "command.\(name)", problem: "expected 1–\(limit) visible ASCII characters")
         }
         return text

@@ -148,9 +148,9 @@ private struct Members {
     /// A text that becomes a column; absent and `null` are the same.
     func word(_ name: String, _ limit: Int) throws(WireError) -> String? {
         guard let value = members[name], value != .null else { return nil }
-        guard let text = value.string, (1...limit).contains(text.utf8.count),
-            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-        else { throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters") }
+        guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
+        }
         return text
     }
 }

@@ -1,4 +1,15 @@
 extension String {
+    /// Whether it has nothing but visible ASCII: no space, no control, nothing to quote or wrap.
+    package var isVisibleASCII: Bool {
+        var text = self
+        return text.withUTF8 { text in
+            // Without branches the compiler checks many bytes at once.
+            var others: UInt8 = 0
+            for byte in text { others |= byte &- 0x21 < 0x5e ? 0 : 1 }
+            return others == 0
+        }
+    }
+
     /// The same in lower case, for what is known to be ASCII; most such texts are in lower case already, and cost
     /// nothing.
     package var lowercasedASCII: String {

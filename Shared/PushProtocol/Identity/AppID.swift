@@ -2,7 +2,9 @@
 ///
 /// One to 63 characters of `a–z`, `0–9` and `-`, starting with a letter or digit, so that it is a single word of an
 /// AMQP routing key and the broker's topic permission `^<app>\.` can hold an upstream publisher to it.
-package struct AppID: RawRepresentable, Hashable, Sendable, Comparable, CustomStringConvertible {
+package struct AppID: CheckedText {
+    package static let rule = "an app id is 1–63 characters of a–z, 0–9 and '-', not starting with '-'"
+
     package let rawValue: String
 
     /// Fails for a name that is not a legal app id.
@@ -17,10 +19,6 @@ package struct AppID: RawRepresentable, Hashable, Sendable, Comparable, CustomSt
         self.init(rawValue: String(word))
     }
 
-    package var description: String { rawValue }
-
-    package static func < (a: AppID, b: AppID) -> Bool { a.rawValue < b.rawValue }
-
     private static func isLegal(_ name: String) -> Bool {
         guard (1...63).contains(name.utf8.count), name.utf8.first != UInt8(ascii: "-") else { return false }
         return name.utf8.allSatisfy { byte in
@@ -29,23 +27,5 @@ package struct AppID: RawRepresentable, Hashable, Sendable, Comparable, CustomSt
             default: false
             }
         }
-    }
-}
-
-extension AppID: Codable {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let name = try container.decode(String.self)
-        guard let app = AppID(rawValue: name) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "an app id is 1–63 characters of a–z, 0–9 and '-', not starting with '-'")
-        }
-        self = app
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
     }
 }

@@ -1,6 +1,7 @@
 /// A person, as the upstream services and the bearer tokens name them: opaque, compared byte for byte, at most 256
 /// UTF-8 bytes. It is unique only together with an ``AppID``.
-package struct UserID: RawRepresentable, Hashable, Sendable, Comparable, CustomStringConvertible {
+package struct UserID: CheckedText {
+    package static let rule = "a user id is 1–256 bytes without control characters"
     /// The longest accepted id, in UTF-8 bytes.
     package static let maximumLength = 256
 
@@ -12,25 +13,5 @@ package struct UserID: RawRepresentable, Hashable, Sendable, Comparable, CustomS
             rawValue.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
         else { return nil }
         self.rawValue = rawValue
-    }
-
-    package var description: String { rawValue }
-
-    package static func < (a: UserID, b: UserID) -> Bool { a.rawValue < b.rawValue }
-}
-
-extension UserID: Codable {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let user = UserID(rawValue: try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "a user id is 1–256 bytes without control characters")
-        }
-        self = user
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
     }
 }

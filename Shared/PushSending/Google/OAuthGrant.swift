@@ -46,7 +46,7 @@ package enum OAuthGrant {
         let answer = ProviderResponse(status: status, body: body).json
         guard status == 200 else { throw refusal(status: status, error: answer?["error"]?.string) }
         guard let token = answer?["access_token"]?.string, !token.isEmpty,
-            token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }), let expiresIn = seconds(answer?["expires_in"]),
+            token.isVisibleASCII, let expiresIn = seconds(answer?["expires_in"]),
             expiresIn > 0
         else { throw .unavailable(reason: "the token endpoint's answer holds no access token") }
         return MintedCredential(
