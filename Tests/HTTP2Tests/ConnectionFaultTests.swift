@@ -47,7 +47,7 @@ struct ConnectionFaultTests {
         try await Harness.run(
             configuration: .testing.with {
                 $0.pingAfter = .milliseconds(50)
-                $0.pingTimeout = .milliseconds(500)
+                $0.pingTimeout = .seconds(2)
             },
             handler: { log.begin($0) == 1 ? [.stall] : [.respond(status: 200)] }
         ) { harness in
@@ -70,7 +70,7 @@ struct ConnectionFaultTests {
             },
             handler: { log.begin($0) == 1 ? [.stall] : [.respond(status: 200)] }
         ) { harness in
-            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .milliseconds(200)) }
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .seconds(2)) }
             #expect(error == .deadlineExceeded(written: true))
             let response = try await harness.send()
             #expect(response.status == 200)
@@ -87,7 +87,7 @@ struct ConnectionFaultTests {
             },
             handler: { log.begin($0) == 1 ? [.wait(.seconds(20)), .respond(status: 200)] : [.respond(status: 200)] }
         ) { harness in
-            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .milliseconds(200)) }
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send(deadline: .seconds(2)) }
             #expect(error == .deadlineExceeded(written: true))
             let response = try await harness.send()
             #expect(response.status == 200)

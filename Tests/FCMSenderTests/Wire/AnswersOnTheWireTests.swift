@@ -160,7 +160,7 @@ import Testing
     {
         #expect(FCMGateways.deadline == .seconds(10))
         try await SimulatedGoogle.run { google in
-            let sender = try await SenderUnderTest(google, deadline: .milliseconds(300))
+            let sender = try await SenderUnderTest(google, deadline: .seconds(2))
             try await google.script(["provider": "fcm", "silence": true])
             let result = try await sender.send(.sample(provider: .fcm, targets: [.ft1]))
             guard case .retry(.seconds(30), _) = result.disposition else {

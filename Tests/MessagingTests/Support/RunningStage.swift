@@ -9,7 +9,7 @@ extension StagePolicy {
     /// Quick to give up waiting, so that no test does.
     static func test(
         batchSize: Int = 10, prefetch: UInt16 = 20, concurrentBatches: Int = 2,
-        unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(10)
+        unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(60)
     ) -> StagePolicy {
         StagePolicy(
             batchSize: batchSize, batchAge: .milliseconds(2), prefetch: prefetch, concurrentBatches: concurrentBatches,

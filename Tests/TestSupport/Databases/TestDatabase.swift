@@ -25,17 +25,19 @@ package enum TestDatabase {
 
     /// Creates a database, lends it, and drops it whoever is still connected.
     package static func withDatabase<R: Sendable>(
-        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(5), statementTimeout: Duration = .seconds(5),
+        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60), statementTimeout: Duration = .seconds(60),
         _ body: (PostgresConfiguration) async throws -> R
     ) async throws -> R {
-        let configuration = try PostgresConfiguration(
+        var configuration = try PostgresConfiguration(
             url: serverURL, poolSize: poolSize, checkoutTimeout: checkoutTimeout, statementTimeout: statementTimeout,
             applicationName: "tests")
+        // Hundreds that wait for one row may take long on a busy machine; that is no outage here.
+        configuration.lockTimeout = statementTimeout
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         var server = configuration
         // Creating and dropping wait for the disk.
-        (server.poolSize, server.checkoutTimeout, server.statementTimeout) = (1, .seconds(10), .seconds(30))
-        return try await withPool(server) { server in
+        (server.poolSize, server.checkoutTimeout, server.statementTimeout) = (1, .seconds(60), .seconds(60))
+        return try await withPool(server) { [configuration] server in
             try await server.execute("CREATE DATABASE \(identifier: name)")
             let result: Result<R, any Error>
             do { result = .success(try await body(configuration.with(database: name))) } catch {
@@ -62,7 +64,7 @@ package enum TestDatabase {
 
     /// A database of its own, with a pool on it.
     package static func withPool<R: Sendable>(
-        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(5), statementTimeout: Duration = .seconds(5),
+        poolSize: Int = 4, checkoutTimeout: Duration = .seconds(60), statementTimeout: Duration = .seconds(60),
         _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
         try await withDatabase(

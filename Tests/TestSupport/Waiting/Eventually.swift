@@ -10,7 +10,7 @@ package struct NeverHappened: Error, CustomStringConvertible {
 ///
 /// - Parameter what: named in the error.
 package func eventually(
-    _ what: String = "the condition", within limit: Duration = .seconds(10),
+    _ what: String = "the condition", within limit: Duration = .seconds(60),
     _ condition: () async throws -> Bool
 ) async throws {
     _ = try await eventuallySome(what, within: limit) { try await condition() ? true : nil }
@@ -18,7 +18,7 @@ package func eventually(
 
 /// Waits until `value` gives something, and returns it.
 package func eventuallySome<Value>(
-    _ what: String = "the value", within limit: Duration = .seconds(10),
+    _ what: String = "the value", within limit: Duration = .seconds(60),
     _ value: () async throws -> Value?
 ) async throws -> Value {
     let deadline = ContinuousClock.now + limit
