@@ -239,7 +239,7 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "Pushctl", "TokenRegistry", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch",
                 "TestSupport", jwtKit, cryptoExtras, logging,
             ]),
         tests(

@@ -22,6 +22,8 @@ package struct PostgresError: Error, Equatable, Sendable {
         case transactionAborted
         /// A `PostgresTransaction` was used after its body had returned.
         case transactionEnded
+        /// A statement was issued on a transaction that is in the middle of copying rows.
+        case copying
         /// A column does not hold what was asked of it.
         case decoding
         /// A prepared statement no longer fits the tables it reads: they were altered since. Run again, it is prepared anew.
@@ -60,7 +62,8 @@ extension PostgresError {
         switch code {
         case .connectionFailed, .connectionLost, .deadlineExceeded, .checkoutTimedOut, .poolClosed, .commitUnknown: true
         case .sqlState(let state): Self.isOutage(sqlState: state)
-        case .invalidConfiguration, .cancelled, .transactionAborted, .transactionEnded, .decoding, .statementOutdated:
+        case .invalidConfiguration, .cancelled, .transactionAborted, .transactionEnded, .copying, .decoding,
+            .statementOutdated:
             false
         }
     }

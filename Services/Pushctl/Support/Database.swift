@@ -2,12 +2,16 @@ import Postgres
 import ServiceKit
 
 /// Runs `body` on a short-lived pool of one connection to the database that `DATABASE_URL` names.
-func withDatabase<Result: Sendable>(_ body: @Sendable (PostgresPool) async throws -> Result) async throws -> Result {
+func withDatabase<Result: Sendable>(
+    _ configure: (inout PostgresConfiguration) -> Void = { _ in },
+    _ body: @Sendable (PostgresPool) async throws -> Result
+) async throws -> Result {
     let settings = try Environment.settings(.postgres)
     do {
         var configuration = try PostgresConfiguration(
             url: try settings.string(.databaseURL), applicationName: "pushctl")
         configuration.poolSize = 1
+        configure(&configuration)
         let pool = PostgresPool(configuration: configuration, logger: Environment.logger)
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await pool.run() }
@@ -15,6 +19,7 @@ func withDatabase<Result: Sendable>(_ body: @Sendable (PostgresPool) async throw
             return try await body(pool)
         }
     } catch let error as PostgresError {
+        guard error.code != .cancelled else { throw error }
         throw Refusal("the database: \(error)")
     }
 }

@@ -18,8 +18,19 @@ extension ConnectionHandle {
     ) throws(PostgresError) -> StatementResult {
         guard queue(request) else { throw lost(operation) }
         try flush(operation, patience)
+        return try answer(to: request, operation: operation, patience: patience)
+    }
+
+    /// Waits for the rest of the answer.
+    borrowing func answer(
+        to request: Request, operation: String, patience: Patience
+    ) throws(PostgresError) -> StatementResult {
         var answer: Result<StatementResult, PostgresError>?
         while let result = try nextResult(operation, patience) {
+            guard !result.isCopying else {
+                throw PostgresError(
+                    .connectionLost, operation: operation, detail: "a COPY was begun where none was expected")
+            }
             // The first error is the cause; what follows it, such as the loss of the connection, is its consequence.
             if case .failure = answer { continue }
             answer = result.outcome(operation: operation, request: request)
@@ -28,7 +39,7 @@ extension ConnectionHandle {
         return try answer.get()
     }
 
-    private borrowing func flush(_ operation: String, _ patience: Patience) throws(PostgresError) {
+    borrowing func flush(_ operation: String, _ patience: Patience) throws(PostgresError) {
         while true {
             switch PQflush(pointer) {
             case 0: return
@@ -42,7 +53,7 @@ extension ConnectionHandle {
     }
 
     /// The next of the results of one request, or `nil` after the last.
-    private borrowing func nextResult(
+    borrowing func nextResult(
         _ operation: String, _ patience: Patience
     ) throws(PostgresError) -> ResultHandle? {
         while PQisBusy(pointer) == 1 {
@@ -52,7 +63,7 @@ extension ConnectionHandle {
         return PQgetResult(pointer).map { ResultHandle($0) }
     }
 
-    private borrowing func wait(toWrite: Bool, _ operation: String, _ patience: Patience) throws(PostgresError) {
+    borrowing func wait(toWrite: Bool, _ operation: String, _ patience: Patience) throws(PostgresError) {
         while true {
             if patience.endsWithTask, Task.isCancelled {
                 throw PostgresError(.cancelled, operation: operation, detail: "the task was cancelled")
@@ -68,7 +79,7 @@ extension ConnectionHandle {
         }
     }
 
-    private borrowing func lost(_ operation: String) -> PostgresError {
+    borrowing func lost(_ operation: String) -> PostgresError {
         PostgresError(.connectionLost, operation: operation, detail: lastMessage)
     }
 }

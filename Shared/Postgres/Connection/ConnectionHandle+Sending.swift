@@ -4,6 +4,8 @@ internal import CPostgres
 enum Request {
     /// Statements without parameters, in one string; the server runs them one after the other.
     case script(String)
+    /// A COPY from or to the client, without parameters.
+    case copy(String)
     case statement(String, [PostgresParameter])
     case prepare(name: String, String, types: [UInt32])
     case prepared(name: String, [PostgresParameter])
@@ -14,7 +16,7 @@ extension ConnectionHandle {
     borrowing func queue(_ request: Request) -> Bool {
         // Every answer is asked for in binary.
         switch request {
-        case .script(let text):
+        case .script(let text), .copy(let text):
             PQsendQuery(pointer, text) == 1
         case .statement(let text, let parameters):
             BoundParameters(parameters).withPointers { count, types, values, lengths, formats in

@@ -63,11 +63,15 @@ package struct PostgresConfiguration: Sendable {
         return copy
     }
 
+    var statementTimeoutInMilliseconds: Int { Self.milliseconds(statementTimeout) }
+
+    private static func milliseconds(_ duration: Duration) -> Int { max(1, Int(duration / .milliseconds(1))) }
+
     /// What libpq connects with.
     var connectionKeywords: [String: String] {
-        let milliseconds = { (duration: Duration) in max(1, Int(duration / .milliseconds(1))) }
+        let milliseconds = Self.milliseconds
         let options = [
-            "statement_timeout=\(milliseconds(statementTimeout))",
+            "statement_timeout=\(statementTimeoutInMilliseconds)",
             "lock_timeout=\(milliseconds(lockTimeout))",
             "idle_in_transaction_session_timeout=10000",
             // A statement whose client went away ends by itself.

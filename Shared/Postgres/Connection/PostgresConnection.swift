@@ -17,6 +17,15 @@ actor PostgresConnection {
     /// The transaction that is open here. A `PostgresTransaction` that outlives its body has another number.
     private var transaction: UInt64?
     private var transactionsBegun: UInt64 = 0
+    /// What is being copied, while it is.
+    private var copy: Copy?
+
+    private struct Copy {
+        let request: Request
+        let operation: String
+        /// Whether the server has sent all rows.
+        var isTaken = false
+    }
 
     init(configuration: PostgresConfiguration, logger: Logger) {
         self.configuration = configuration
@@ -37,6 +46,7 @@ actor PostgresConnection {
     func close() {
         handle = nil
         transaction = nil
+        copy = nil
     }
 
     /// Whether the connection can be used, as far as can be told without asking the server.
@@ -114,12 +124,22 @@ extension PostgresConnection {
     private func exchange(
         _ request: Request, operation: String, until deadline: ContinuousClock.Instant, endsWithTask: Bool
     ) throws(PostgresError) -> StatementResult {
+        try attend(operation, until: deadline, endsWithTask: endsWithTask) { handle, patience throws(PostgresError) in
+            try handle.exchange(request, operation: operation, patience: patience)
+        }
+    }
+
+    /// Lends the handle; what leaves it in the middle of something closes the connection.
+    private func attend<R>(
+        _ operation: String, until deadline: ContinuousClock.Instant, endsWithTask: Bool,
+        _ work: (borrowing ConnectionHandle, Patience) throws(PostgresError) -> R
+    ) throws(PostgresError) -> R {
         guard handle != nil, let wakeUp else {
             throw PostgresError(.connectionLost, operation: operation, detail: "the connection is closed")
         }
         let patience = Patience(deadline: deadline, wakeUp: wakeUp, endsWithTask: endsWithTask)
         do {
-            return try handle!.exchange(request, operation: operation, patience: patience)
+            return try work(handle!, patience)
         } catch {
             if error.closesConnection || error.code == .cancelled || handle?.isBroken == true { close() }
             throw error
@@ -147,12 +167,20 @@ extension PostgresConnection {
     }
 
     func run(_ sql: SQL, in number: UInt64) throws(PostgresError) -> StatementResult {
+        try check(number, before: Self.label(sql.rendered().text))
+        return try perform(sql, endsWithTask: true)
+    }
+
+    private func check(_ number: UInt64, before operation: String) throws(PostgresError) {
         guard transaction == number else {
             throw PostgresError(
-                handle == nil ? .connectionLost : .transactionEnded, operation: Self.label(sql.rendered().text),
+                handle == nil ? .connectionLost : .transactionEnded, operation: operation,
                 detail: handle == nil ? "the connection was lost before" : "the body of the transaction has returned")
         }
-        return try perform(sql, endsWithTask: true)
+        if let copy {
+            throw PostgresError(
+                .copying, operation: operation, detail: "rows are being copied (\(copy.operation)); it has to wait")
+        }
     }
 
     /// Commits, whether or not the task has been cancelled meanwhile.
@@ -184,5 +212,89 @@ extension PostgresConnection {
         } catch {
             close()
         }
+    }
+}
+
+// MARK: - Copying
+
+extension PostgresConnection {
+    /// The server's time-out of a whole statement does not go for a COPY, which is as long as what is copied. Each of
+    /// its steps is waited for as long as a statement is.
+    func beginCopy(_ sql: SQL, _ direction: CopyDirection, in number: UInt64) throws(PostgresError) {
+        let text = sql.rendered().text
+        let (request, operation) = (Request.copy(text), Self.label(text))
+        try check(number, before: operation)
+        _ = try exchange(
+            .script("SET LOCAL statement_timeout = 0"), operation: operation, until: deadline(), endsWithTask: true)
+        try attend(operation, until: deadline(), endsWithTask: true) { handle, patience throws(PostgresError) in
+            try handle.beginCopy(request, direction, operation: operation, patience: patience)
+        }
+        copy = Copy(request: request, operation: operation)
+    }
+
+    func putCopy(_ bytes: [UInt8], in number: UInt64) throws(PostgresError) {
+        let operation = try copyUnderWay(in: number).operation
+        try attend(operation, until: deadline(), endsWithTask: true) { handle, patience throws(PostgresError) in
+            try handle.put(bytes, operation: operation, patience: patience)
+        }
+    }
+
+    /// The next rows, some 64 KiB of them; `nil` after the last.
+    func takeCopy(in number: UInt64) throws(PostgresError) -> [UInt8]? {
+        let copy = try copyUnderWay(in: number)
+        guard !copy.isTaken else { return nil }
+        let (rows, isEnd) = try attend(
+            copy.operation, until: deadline(), endsWithTask: true
+        ) { handle, patience throws(PostgresError) in
+            try handle.take(upTo: 64 << 10, operation: copy.operation, patience: patience)
+        }
+        self.copy?.isTaken = isEnd
+        return rows
+    }
+
+    /// Ends a COPY whose rows have all been put or taken.
+    ///
+    /// - Returns: how many there were.
+    func endCopy(_ direction: CopyDirection, in number: UInt64) throws(PostgresError) -> Int {
+        let copy = try copyUnderWay(in: number)
+        self.copy = nil
+        let result = try attend(
+            copy.operation, until: deadline(), endsWithTask: true
+        ) { handle, patience throws(PostgresError) in
+            if direction == .in { try handle.endPutting(because: nil, operation: copy.operation, patience: patience) }
+            return try handle.answer(to: copy.request, operation: copy.operation, patience: patience)
+        }
+        _ = try exchange(
+            .script("SET LOCAL statement_timeout = \(configuration.statementTimeoutInMilliseconds)"),
+            operation: copy.operation, until: deadline(), endsWithTask: true)
+        return result.affected
+    }
+
+    /// Gives up a COPY, whether or not the task has been cancelled; its transaction cannot be committed any more. One
+    /// that the server is still sending takes its connection along, as does one that cannot be given up in time.
+    func abandonCopy(_ direction: CopyDirection, in number: UInt64) {
+        guard transaction == number, let copy else { return }
+        self.copy = nil
+        switch direction {
+        case .in:
+            do throws(PostgresError) {
+                _ = try attend(
+                    copy.operation, until: deadline(), endsWithTask: false
+                ) { handle, patience throws(PostgresError) in
+                    try handle.endPutting(because: "given up", operation: copy.operation, patience: patience)
+                    return try handle.answer(to: copy.request, operation: copy.operation, patience: patience)
+                }
+            } catch {
+                // That it was given up is what the server says too; anything worse has closed the connection.
+            }
+        case .out: close()
+        }
+    }
+
+    private func copyUnderWay(in number: UInt64) throws(PostgresError) -> Copy {
+        guard transaction == number, let copy else {
+            throw PostgresError(.connectionLost, operation: "COPY", detail: "the connection was lost before")
+        }
+        return copy
     }
 }

@@ -8,6 +8,22 @@ struct ResultHandle: ~Copyable {
 
     deinit { PQclear(pointer) }
 
+    /// Whether rows are to flow now, in either direction.
+    var isCopying: Bool {
+        switch PQresultStatus(pointer) {
+        case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: true
+        default: false
+        }
+    }
+
+    /// Whether rows are to flow now in this direction.
+    borrowing func begins(_ direction: CopyDirection) -> Bool {
+        switch direction {
+        case .in: PQresultStatus(pointer) == PGRES_COPY_IN
+        case .out: PQresultStatus(pointer) == PGRES_COPY_OUT
+        }
+    }
+
     borrowing func outcome(operation: String, request: Request) -> Result<StatementResult, PostgresError> {
         switch PQresultStatus(pointer) {
         case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:

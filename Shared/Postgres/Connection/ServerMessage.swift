@@ -12,6 +12,8 @@ struct ServerMessage {
     private let table: String?
     private let column: String?
     private let constraint: String?
+    /// Where the server was, which may quote the row that it was at.
+    private let context: String
     /// What libpq says when it never came to an answer of the server.
     private let connectionMessage: String
 
@@ -27,6 +29,7 @@ struct ServerMessage {
         table = field("t")
         column = field("c")
         constraint = field("n")
+        context = field("W") ?? ""
         connectionMessage = String(cString: PQresultErrorMessage(result))
             .split(whereSeparator: \.isNewline).joined(separator: "; ")
     }
@@ -52,12 +55,20 @@ struct ServerMessage {
         case .script(let text):
             let line = position.map { Self.line(of: $0, in: text) }
             return primary + (line.map { " (line \($0))" } ?? "")
-        case .statement, .prepare, .prepared:
-            let places = [("table", table), ("column", column), ("constraint", constraint)]
+        case .statement, .prepare, .prepared, .copy:
+            let places = [("table", table), ("column", column), ("constraint", constraint), ("row", row)]
                 .compactMap { name, place in place.map { "\(name) \($0)" } }
             let message = sqlState.hasPrefix("22") ? "a value is not what the server can take here" : primary
             return ([message] + places).joined(separator: ", ")
         }
+    }
+
+    /// The row of a COPY that offends, counted from 1, and its column where that is known.
+    private var row: String? {
+        guard let place = context.firstMatch(of: /(?:^|\n)COPY [^\n]*?, line ([0-9]+)(, column [A-Za-z0-9_]+)?/) else {
+            return nil
+        }
+        return "\(place.1)\(place.2 ?? "")"
     }
 
     /// The server counts characters, from 1.

@@ -25,9 +25,16 @@ package final class PostgresTransaction: Sendable {
     var firstFailure: PostgresError? { failure.withLock { $0 } }
 
     private func run(_ sql: SQL) async throws(PostgresError) -> StatementResult {
+        try await perform { connection, number throws(PostgresError) in try connection.run(sql, in: number) }
+    }
+
+    /// Does one thing on the transaction's connection and remembers if it fails.
+    func perform<R: Sendable>(
+        _ work: @Sendable (isolated PostgresConnection, UInt64) throws(PostgresError) -> R
+    ) async throws(PostgresError) -> R {
         let (connection, number) = (connection, number)
-        let result: Result<StatementResult, PostgresError> = await withTaskCancellationHandler {
-            await connection.attempt { connection throws(PostgresError) in try connection.run(sql, in: number) }
+        let result: Result<R, PostgresError> = await withTaskCancellationHandler {
+            await connection.attempt { connection throws(PostgresError) in try work(connection, number) }
         } onCancel: {
             connection.interrupt()
         }

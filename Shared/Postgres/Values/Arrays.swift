@@ -47,8 +47,8 @@ extension PostgresElement {
 }
 
 extension [UInt8] {
-    fileprivate mutating func replace(bigEndian value: Int32, at offset: Int) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { replaceSubrange(offset..<offset + 4, with: $0) }
+    mutating func replace(bigEndian value: some FixedWidthInteger, at offset: Int) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { replaceSubrange(offset..<offset + $0.count, with: $0) }
     }
 }
 

@@ -7,8 +7,9 @@ package enum RFC3339 {
             ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
     }
 
-    /// UTC with milliseconds: `2026-01-01T00:00:00.000Z`.
+    /// UTC with milliseconds, rounded down: `2026-01-01T00:00:00.000Z`.
     package static func string(from date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        // A date of today does not hold a millisecond exactly, and would be written as the one before.
+        date.addingTimeInterval(0.0000005).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }

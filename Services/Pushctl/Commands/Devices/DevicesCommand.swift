@@ -7,7 +7,8 @@ import ServiceKit
 /// `pushctl devices …`: what the registry knows.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "devices", abstract: "The registry's devices.", subcommands: [List.self, Erase.self])
+        commandName: "devices", abstract: "The registry's devices.",
+        subcommands: [List.self, Erase.self, Import.self, Export.self])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

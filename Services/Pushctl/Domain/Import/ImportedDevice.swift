@@ -1,0 +1,140 @@
+import FoundationEssentials
+import PushProtocol
+
+/// One registration as a file says it, checked as one that a device makes.
+struct ImportedDevice: Hashable, Sendable {
+    let app: AppID
+    let user: UserID
+    let provider: Provider
+    let environment: ProviderEnvironment
+    let kind: RegistrationKind
+    let token: DeviceToken
+    let installation: InstallationID?
+    let scope: String?
+    let topic: String?
+    let locale: String?
+    let timeZone: String?
+    let appVersion: String?
+    /// Absent: when the import began.
+    let registeredAt: Date?
+
+    /// The id of the registration.
+    var device: UUID { DerivedID.device(app: app, provider: provider, environment: environment, token: token) }
+
+    /// - Parameters:
+    ///   - app: the app of lines that name none.
+    ///   - apps: the apps that there are.
+    init(_ fields: [DeviceField: String], app: AppID?, apps: Set<AppID>) throws(LineRefusal) {
+        self.app = try Self.app(fields[.app], app, apps)
+        guard let user = fields[.user].flatMap({ UserID(rawValue: $0) }) else {
+            throw LineRefusal("user is missing or invalid: \(UserID.rule)")
+        }
+        self.user = user
+        let kind = try Self.kind(fields)
+        self.kind = kind
+        provider = kind.provider
+        environment = try Self.environment(fields[.environment], of: provider)
+        guard let token = fields[.token].flatMap({ DeviceToken($0, for: kind.provider) }) else {
+            throw LineRefusal("token is missing or invalid: \(Self.shape(of: provider))")
+        }
+        self.token = token
+        installation = try Self.installation(fields[.installation])
+        scope = try Self.word(fields, .scope, 128)
+        topic = try Self.word(fields, .topic, 255)
+        locale = try Self.word(fields, .locale, 64)
+        timeZone = try Self.word(fields, .timeZone, 64)
+        appVersion = try Self.word(fields, .appVersion, 64)
+        guard let time = fields[.registeredAt] else {
+            registeredAt = nil
+            return
+        }
+        guard let date = RFC3339.date(from: time) else {
+            throw LineRefusal("registered_at is invalid: expected a time such as 2026-01-31T12:00:00Z")
+        }
+        registeredAt = date
+    }
+}
+
+extension ImportedDevice {
+    private static func app(_ name: String?, _ usual: AppID?, _ apps: Set<AppID>) throws(LineRefusal) -> AppID {
+        guard let app = name.map({ AppID(rawValue: $0) }) ?? usual else {
+            throw LineRefusal(
+                name == nil ? "app is missing; --app names one for all lines" : "app is invalid: \(AppID.rule)")
+        }
+        guard apps.contains(app) else { throw LineRefusal("app is none of those in the apps file") }
+        return app
+    }
+
+    private static func kind(_ fields: [DeviceField: String]) throws(LineRefusal) -> RegistrationKind {
+        var providers: Set<Provider> = []
+        if let name = fields[.provider] {
+            guard let provider = Provider(rawValue: name) else {
+                throw LineRefusal("provider is invalid: expected “apns” or “fcm”")
+            }
+            providers.insert(provider)
+        }
+        switch fields[.platform] {
+        case nil: break
+        case "ios": providers.insert(.apns)
+        case "android": providers.insert(.fcm)
+        default: throw LineRefusal("platform is invalid: expected “ios” or “android”")
+        }
+        if let name = fields[.kind] {
+            guard let kind = RegistrationKind(rawValue: name) else {
+                let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw LineRefusal("kind is invalid: expected one of \(kinds)")
+            }
+            // What says ios of an FCM token means the device, not who delivers: Firebase serves both.
+            guard fields[.provider] == nil || providers.contains(kind.provider) else {
+                throw LineRefusal("kind and provider contradict each other")
+            }
+            return kind
+        }
+        guard let provider = providers.first, providers.count == 1 else {
+            throw LineRefusal(
+                providers.isEmpty
+                    ? "one of kind, provider, platform has to say whose token it is"
+                    : "provider and platform contradict each other; say the kind")
+        }
+        return .usual(of: provider)
+    }
+
+    private static func environment(
+        _ name: String?, of provider: Provider
+    ) throws(LineRefusal) -> ProviderEnvironment {
+        switch (provider, name) {
+        // FCM has one world, whatever a debug build says of itself.
+        case (.fcm, nil): return .production
+        case (_, let name):
+            guard let environment = name.flatMap(ProviderEnvironment.init(clientName:)) else {
+                throw LineRefusal("environment is missing or invalid: expected “production” or “development”")
+            }
+            return provider == .fcm ? .production : environment
+        }
+    }
+
+    private static func installation(_ name: String?) throws(LineRefusal) -> InstallationID? {
+        guard let name else { return nil }
+        guard let id = InstallationID(rawValue: name) else {
+            throw LineRefusal("installation is invalid: \(InstallationID.rule)")
+        }
+        return id
+    }
+
+    private static func word(
+        _ fields: [DeviceField: String], _ field: DeviceField, _ limit: Int
+    ) throws(LineRefusal) -> String? {
+        guard let text = fields[field] else { return nil }
+        guard text.utf8.count <= limit, text.isVisibleASCII else {
+            throw LineRefusal("\(field.rawValue) is invalid: expected at most \(limit) visible ASCII characters")
+        }
+        return text
+    }
+
+    private static func shape(of provider: Provider) -> String {
+        switch provider {
+        case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
+        case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Crypto
+import Foundation
+
+/// A file that is read line by line from any byte on, of which no more than a block is held.
+struct LineFile: ~Copyable {
+    private static let block = 256 << 10
+    /// A line that is longer than this is skipped and handed over without its end.
+    private static let longest = 64 << 10
+
+    private let file: FileHandle
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var isAtEnd = false
+    let size: Int
+    /// The bytes before the next line.
+    private(set) var position = 0
+
+    init(path: String) throws(Refusal) {
+        guard let file = FileHandle(forReadingAtPath: path), let size = try? file.seekToEnd(),
+            (try? file.seek(toOffset: 0)) != nil
+        else { throw Refusal("\(path): cannot be read; it has to be a file, so that it can be gone on with") }
+        self.file = file
+        self.size = Int(size)
+    }
+
+    mutating func seek(to position: Int) throws {
+        try file.seek(toOffset: UInt64(position))
+        (buffer, start, isAtEnd) = ([], 0, false)
+        self.position = position
+    }
+
+    /// The next line without its end; `nil` after the last.
+    mutating func next() throws -> [UInt8]? {
+        var line: [UInt8] = []
+        while true {
+            if let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
+                keep(buffer[start..<end], in: &line)
+                position += end + 1 - start
+                start = end + 1
+                return Self.trimmed(line)
+            }
+            keep(buffer[start...], in: &line)
+            position += buffer.count - start
+            buffer = isAtEnd ? [] : Array(try file.read(upToCount: Self.block) ?? Data())
+            start = 0
+            guard buffer.isEmpty else { continue }
+            isAtEnd = true
+            return line.isEmpty ? nil : Self.trimmed(line)
+        }
+    }
+
+    private func keep(_ bytes: ArraySlice<UInt8>, in line: inout [UInt8]) {
+        line += bytes.prefix(max(0, Self.longest - line.count))
+    }
+
+    private static func trimmed(_ line: [UInt8]) -> [UInt8] {
+        line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+    }
+
+    /// What tells this file from others: a digest of its size, its beginning and its end.
+    func fingerprint() throws -> [UInt8] {
+        var hash = SHA256()
+        hash.update(data: Array("\(size) ".utf8))
+        for offset in [0, max(0, size - Self.longest)] {
+            try file.seek(toOffset: UInt64(offset))
+            hash.update(data: try file.read(upToCount: Self.longest) ?? Data())
+        }
+        try file.seek(toOffset: UInt64(position + buffer.count - start))
+        return Array(hash.finalize())
+    }
+}

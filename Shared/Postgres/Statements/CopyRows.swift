@@ -1,0 +1,34 @@
+/// Rows on their way into a table, in the binary form of COPY (Postgres manual, COPY, "Binary Format").
+///
+///     var rows = CopyRows()
+///     rows.append(id, name, nickname)
+///
+/// The values must be of exactly the columns' types: the server converts nothing here.
+package struct CopyRows: Sendable {
+    /// Signature, flags, and the length of an extension that is not there.
+    static let header: [UInt8] = Array("PGCOPY\n".utf8) + [0xff, 0x0d, 0x0a, 0x00] + [UInt8](repeating: 0, count: 8)
+    static let trailer: [UInt8] = [0xff, 0xff]
+
+    private(set) var bytes: [UInt8] = []
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 }
+
+    /// Appends one row. `nil` is NULL.
+    package mutating func append<each Value: PostgresValue>(_ values: repeat each Value) {
+        let start = bytes.count
+        var width: Int16 = 0
+        bytes.append(bigEndian: width)
+        for value in repeat each values {
+            let length = bytes.count
+            // The length of NULL.
+            bytes.append(bigEndian: Int32(-1))
+            if value.encode(to: &bytes) { bytes.replace(bigEndian: Int32(bytes.count - length - 4), at: length) }
+            width += 1
+        }
+        bytes.replace(bigEndian: width, at: start)
+        count += 1
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+
+/// A file, from its first line to the registry's table and out again.
+@Suite(.timeLimit(.minutes(5))) struct DeviceImportTests {
+    private struct Killed: Error {}
+
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "import-\(UUID().uuidString)")
+
+    private func withFile<R>(
+        _ name: String, _ lines: [String], _ body: (DeviceImport) async throws -> R
+    ) async throws -> R {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: name).path
+        try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: path))
+        let app = ImportStoreTests.app
+        return try await body(
+            DeviceImport(
+                path: path, format: try #require(DeviceFormat(path: path)), app: app, apps: [app],
+                report: "\(path).refused.ndjson"))
+    }
+
+    private static func lines(_ count: Int) -> [String] {
+        (1...count).map { n in
+            n.isMultiple(of: 100)
+                ? #"{"user":"u\#(n)","kind":"fid"}"# : #"{"user":"u\#(n / 3)","kind":"fid","token":"token-\#(n)"}"#
+        }
+    }
+
+    private func refused(_ work: DeviceImport) throws -> [Int] {
+        try String(contentsOfFile: work.report, encoding: .utf8).split(separator: "\n").map {
+            Int(try WireCoding.decode(JSONValue.self, from: Array($0.utf8))["line"]?.int ?? 0)
+        }
+    }
+
+    @Test func `an import that is killed anywhere goes on where it stood`() async throws {
+        try await withFile("devices.ndjson", Self.lines(3500)) { work in
+            let fingerprint = try LineFile(path: work.path).fingerprint()
+            try await ImportStoreTests.withRegistry { pool in
+                let store = ImportStore(pool, devicesPerUser: 100)
+                var kills = 0
+                // Killed before a batch is committed, and after it was.
+                for (batches, isCommitted) in [(0, false), (1, true), (1, false), (Int.max, true)] {
+                    var left = batches
+                    let first = try await store.begin(fingerprint, name: work.path)
+                    do {
+                        let last = try await work.run(from: first, progress: { _ in }) { batch, state, end in
+                            if left == 0, !isCommitted { throw Killed() }
+                            let next = try await store.take(batch, of: fingerprint, after: state, end: end)
+                            if left == 0 { throw Killed() }
+                            left -= 1
+                            return next
+                        }
+                        #expect((last.line, last.taken, last.refused, last.void) == (3500, 3465, 35, 0))
+                        try await store.finish(fingerprint, last)
+                    } catch is Killed {
+                        kills += 1
+                    }
+                }
+                #expect(kills == 3)
+                #expect(try await pool.query("SELECT count(*) FROM registry.registration").single(Int.self) == 3465)
+                #expect(try await pool.query("SELECT count(*) FROM registry.outbox").single(Int.self) == 3465)
+                #expect(try refused(work) == (1...35).map { $0 * 100 })
+            }
+        }
+    }
+
+    @Test func `lines end anyhow, and empty ones are nothing`() async throws {
+        let lines = ["user,kind,token\r", "a,fid,t1\r", "", "b,fid,t2", #""c","fid","t3""#, "d,fid"]
+        try await withFile("devices.csv", lines) { work in
+            var seen: [Int: String] = [:]
+            let state = try await work.run(
+                from: ImportState(startedAt: Date()), progress: { _ in }
+            ) { batch, state, end in
+                for entry in batch.entries { seen[entry.line] = entry.device.token.secret }
+                var next = state
+                (next.line, next.position) = end
+                next.refused += batch.refused.count
+                return next
+            }
+            #expect(seen == [2: "t1", 4: "t2", 5: "t3"])
+            #expect(try (state.line, state.position, state.refused) == (6, LineFile(path: work.path).size, 1))
+            #expect(try refused(work) == [6])
+        }
+    }
+
+    @Test func `what comes again in a batch is taken after what was there before`() async throws {
+        let lines = [
+            #"{"user":"a","kind":"fid","token":"1"}"#, #"{"user":"b","kind":"fid","token":"2"}"#,
+            #"{"user":"a","kind":"fid","token":"3"}"#, #"{"user":"c","kind":"fid","token":"2"}"#,
+            #"{"user":"c","kind":"fid","token":"4","installation":"i"}"#,
+            #"{"user":"d","kind":"fid","token":"5","installation":"i"}"#,
+        ]
+        try await withFile("devices.jsonl", lines) { work in
+            var waves: [[Int]] = []
+            _ = try await work.run(from: ImportState(startedAt: Date()), progress: { _ in }) { batch, state, end in
+                waves.append(batch.entries.map(\.wave))
+                #expect(batch.waves == 4)
+                return state
+            }
+            #expect(waves == [[0, 0, 1, 1, 2, 3]])
+        }
+    }
+
+    @Test func `files differ by what is in them`() throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var prints: Set<[UInt8]> = []
+        let middle = String(repeating: "x", count: 200_000)
+        for text in ["", "a", "a\(middle)b", "b\(middle)b", "a\(middle)c", "a\(middle)xb"] {
+            let path = folder.appending(path: "file").path
+            try Data(text.utf8).write(to: URL(filePath: path))
+            prints.insert(try LineFile(path: path).fingerprint())
+        }
+        #expect(prints.count == 6)
+    }
+
+    @Test func `what is exported can be imported elsewhere, if its tokens were asked for`() async throws {
+        let lines = [
+            #"{"user":"a, \"b\"","kind":"live-activity","environment":"development","token":"ab12","scope":"s","installation":"i","#
+                + #""topic":"com.x","locale":"de","time_zone":"UTC","app_version":"1","registered_at":"2026-01-02T03:04:05.678Z"}"#,
+            #"{"user":"é","kind":"fid","token":"\"F\\,1"}"#,
+        ]
+        try await withFile("devices.ndjson", lines) { work in
+            try await ImportStoreTests.withRegistry { pool in
+                try await bring(work, into: pool)
+                let original = try await content(pool)
+                for format in DeviceFormat.allCases {
+                    let text = try await export(ExportQuery(format: format, withTokens: true), nil, pool)
+                    try await withFile("exported.\(format.rawValue)", [text]) { exported in
+                        try await ImportStoreTests.withRegistry { other in
+                            try await bring(exported, into: other)
+                            #expect(try await content(other) == original)
+                        }
+                    }
+                    let masked = try await export(
+                        ExportQuery(format: format, withTokens: false), ImportStoreTests.app, pool)
+                    #expect(masked.contains("masked_token") && masked.contains("4 characters"))
+                    #expect(!masked.contains("F\\\\,1") && !masked.contains("ab12\""))
+                    let none = try await export(
+                        ExportQuery(format: format, withTokens: true), AppID(rawValue: "hide-and-seek"), pool)
+                    #expect(none.split(separator: "\n").count == (format == .csv ? 1 : 0))
+                }
+            }
+        }
+    }
+
+    private func bring(_ work: DeviceImport, into pool: PostgresPool) async throws {
+        let store = ImportStore(pool, devicesPerUser: 100)
+        let fingerprint = try LineFile(path: work.path).fingerprint()
+        let first = try await store.begin(fingerprint, name: work.path)
+        let last = try await work.run(from: first, progress: { _ in }) { batch, state, end in
+            try await store.take(batch, of: fingerprint, after: state, end: end)
+        }
+        #expect((last.taken, last.refused) == (2, 0))
+    }
+
+    private func content(_ pool: PostgresPool) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT (to_jsonb(r) - 'state_changed_at' - 'registered_at')::text
+                || date_trunc('milliseconds', r.registered_at)::text
+            FROM registry.registration r ORDER BY device_id
+            """
+        ).map { try $0.decode(String.self, at: 0) }
+    }
+
+    private func export(_ query: ExportQuery, _ app: AppID?, _ pool: PostgresPool) async throws -> String {
+        try await pool.transaction { transaction in
+            var bytes: [UInt8] = []
+            _ = try await query.run(app, in: transaction) { bytes += $0 }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+@testable import TokenRegistry
+
+/// An import does to the registry's tables what registering does.
+@Suite(.timeLimit(.minutes(5))) struct ImportStoreTests {
+    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
+    static let app = AppID(rawValue: "family-portal")!
+
+    static func withRegistry<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "registry", directory: migrations, configuration: configuration,
+                logger: Logger(label: "tests.pushctl"))
+            return try await TestDatabase.withPool(configuration, body)
+        }
+    }
+
+    private static func claim(_ random: inout SplitMix, at: Timestamp) -> Claim {
+        let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid]
+            .randomElement(using: &random)!
+        let installation = ["i1", "i2", "i3", nil, nil].randomElement(using: &random)!
+        var claim = Claim(
+            app: app, user: UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!, provider: kind.provider,
+            environment: [.production, .development].randomElement(using: &random)!,
+            token: DeviceToken(secret: ["01", "02", "03", "04", "05"].randomElement(using: &random)!), kind: kind,
+            installation: installation.flatMap { InstallationID(rawValue: $0) },
+            scope: kind == .liveActivity ? ["s", "t"].randomElement(using: &random)! : nil, at: at)
+        claim.locale = ["de-CH", nil].randomElement(using: &random)!
+        return claim
+    }
+
+    private static func device(_ claim: Claim) throws -> ImportedDevice {
+        var fields: [DeviceField: String] = [
+            .user: claim.user.rawValue, .kind: claim.kind.rawValue, .environment: claim.environment.rawValue,
+            .token: claim.token.secret,
+        ]
+        fields[.installation] = claim.installation?.rawValue
+        fields[.scope] = claim.scope
+        fields[.locale] = claim.locale
+        fields[.registeredAt] = claim.at.map { RFC3339.string(from: $0.date) }
+        return try ImportedDevice(fields, app: app, apps: [app])
+    }
+
+    /// Imports devices as the lines of a file.
+    @discardableResult
+    static func bring(
+        _ devices: [ImportedDevice], _ store: ImportStore, file: [UInt8], from first: ImportState? = nil
+    ) async throws -> ImportState {
+        let state = if let first { first } else { try await store.begin(file, name: "a file") }
+        var batch = ImportBatch()
+        for (index, device) in devices.enumerated() { batch.append(device, line: index + 1) }
+        return try await store.take(batch, of: file, after: state, end: (devices.count, devices.count * 10))
+    }
+
+    /// Everything that is known, but for the times at which it was done.
+    private func rows(_ pool: PostgresPool) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT (to_jsonb(r) - 'state_changed_at')::text FROM registry.registration r ORDER BY device_id
+            """
+        ).map { try $0.decode(String.self, at: 0) }
+    }
+
+    /// The last that was announced of each device.
+    private func lastWords(_ pool: PostgresPool) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT DISTINCT ON (device_id) device_id::text || ' ' || past || ' ' || user_id FROM registry.outbox
+            WHERE device_id IS NOT NULL ORDER BY device_id, id DESC
+            """
+        ).map { try $0.decode(String.self, at: 0) }
+    }
+
+    @Test(arguments: 1...12) func `it comes to the same as registering a batch`(seed: UInt64) async throws {
+        try await Self.withRegistry { one in
+            try await Self.withRegistry { other in
+                var random = SplitMix(seed: seed)
+                let start = Timestamp(milliseconds: Timestamp.now.milliseconds - 90 * 86_400_000)
+                let limit = 3
+                // What is there before: the same in both, with ends of every kind.
+                for pool in [one, other] {
+                    var random = SplitMix(seed: seed &+ 1000)
+                    let store = RegistrationStore(pool, devicesPerUser: limit)
+                    for step in 0..<25 {
+                        let at = start + .seconds(Int64(step) * 86_400)
+                        let claim = Self.claim(&random, at: at)
+                        switch Int.random(in: 0..<8, using: &random) {
+                        case 0: try await store.unregister([claim])
+                        case 1:
+                            let word = Invalidation(
+                                app: Self.app, device: claim.device, notRegisteredSince: at, reason: "Unregistered")
+                            _ = try await store.deactivate([word])
+                        case 2:
+                            let environment: ProviderEnvironment =
+                                claim.environment == .production ? .development : .production
+                            _ = try await store.correct(device: claim.device, of: Self.app, to: environment)
+                        case 3 where step > 20: try await store.erase(AppUser(app: Self.app, user: claim.user), at: at)
+                        default: try await store.register([claim])
+                        }
+                    }
+                }
+                #expect(try await rows(one) == rows(other))
+                let claims = (0..<60).map { step in
+                    let isLate = Int.random(in: 0..<4, using: &random) == 0
+                    let back = isLate ? Int64.random(in: 0...40, using: &random) : 0
+                    return Self.claim(
+                        &random, at: start + .seconds(Int64(20 + step) * 86_400 - back * 86_400) + .milliseconds(step))
+                }
+                let store = RegistrationStore(one, devicesPerUser: limit)
+                try await store.register(claims)
+                let file: [UInt8] = [1]
+                let devices = try claims.map(Self.device)
+                let state = try await Self.bring(devices, ImportStore(other, devicesPerUser: limit), file: file)
+                #expect(state.taken + state.void == claims.count && state.taken > 0)
+                let (there, here) = (try await rows(other), try await rows(one))
+                for (a, b) in zip(there, here) { #expect(a == b) }
+                #expect(there.count == here.count)
+                #expect(try await lastWords(other) == lastWords(one))
+            }
+        }
+    }
+
+    private func one(_ user: String, _ token: String, at: String? = nil) throws -> ImportedDevice {
+        var fields: [DeviceField: String] = [.user: user, .kind: "fid", .token: token]
+        fields[.registeredAt] = at
+        return try ImportedDevice(fields, app: Self.app, apps: [Self.app])
+    }
+
+    @Test func `of lines without a time the last counts, unless the device has spoken for itself since`() async throws {
+        try await Self.withRegistry { pool in
+            let store = ImportStore(pool, devicesPerUser: 100)
+            let file: [UInt8] = [7]
+            var state = try await store.begin(file, name: "a file")
+            try await RegistrationStore(pool).register([
+                Claim(
+                    app: Self.app, user: UserID(rawValue: "self")!, provider: .fcm, environment: .production,
+                    token: DeviceToken(secret: "t2"), kind: .fid)
+            ])
+            state = try await Self.bring(
+                [try one("a", "t1"), try one("b", "t1"), try one("c", "t2")], store, file: file, from: state)
+            #expect((state.taken, state.void) == (2, 1))
+            let owners = try await pool.query("SELECT user_id FROM registry.registration ORDER BY token")
+                .map { try $0.decode(String.self, at: 0) }
+            #expect(owners == ["b", "self"])
+        }
+    }
+
+    @Test func `two processes at one file do nothing twice`() async throws {
+        try await Self.withRegistry { pool async throws in
+            let store = ImportStore(pool, devicesPerUser: 100)
+            let file: [UInt8] = [7]
+            let state = try await store.begin(file, name: "a file")
+            try await Self.bring([try one("a", "t1")], store, file: file, from: state)
+            await #expect(throws: Refusal.self) {
+                try await Self.bring([try one("b", "t2")], store, file: file, from: state)
+            }
+            #expect(try await pool.query("SELECT count(*) FROM registry.registration").single(Int.self) == 1)
+            let now = try await store.begin(file, name: "a file")
+            #expect((now.line, now.position, now.taken) == (1, 10, 1))
+            try await store.finish(file, now)
+            #expect(try await store.begin(file, name: "a file").finishedAt != nil)
+            try await store.forget(file)
+            #expect(try await store.begin(file, name: "a file").line == 0)
+        }
+    }
+
+    @Test func `it takes turns with whoever registers`() async throws {
+        try await Self.withRegistry { pool async throws in
+            let store = ImportStore(pool, devicesPerUser: 100)
+            let device = try ImportedDevice(
+                [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
+            let turns = [
+                Turn.user(Self.app, device.user), Turn.installation(Self.app, InstallationID(rawValue: "i")!),
+            ]
+            for (number, turn) in turns.enumerated() {
+                try await pool.transaction { transaction in
+                    try await transaction.execute(Turn.take([turn]))
+                    let error = await #expect(throws: PostgresError.self) {
+                        try await Self.bring([device], store, file: [UInt8(number)])
+                    }
+                    // The lock was not to be had.
+                    #expect(error?.code == .sqlState("55P03"))
+                }
+            }
+        }
+    }
+
+    @Test func `what is not to be announced is not, but what it ends is`() async throws {
+        try await Self.withRegistry { pool in
+            try await Self.bring(
+                [try one("a", "t1", at: "2026-01-01T00:00:00Z")], ImportStore(pool, devicesPerUser: 100), file: [1])
+            try await Self.bring(
+                [try one("b", "t1"), try one("b", "t2")],
+                ImportStore(pool, devicesPerUser: 100, announces: false), file: [2])
+            let words = try await pool.query("SELECT past || ' ' || user_id FROM registry.outbox ORDER BY id")
+                .map { try $0.decode(String.self, at: 0) }
+            #expect(words == ["registered a", "replaced a", "registered b"])
+        }
+    }
+}
