@@ -14,11 +14,15 @@ import Testing
         .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
     static let app = AppID(rawValue: "family-portal")!
 
-    static func withRegistry<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+    static func withRegistry<R: Sendable>(
+        lockTimeout: Duration? = nil, _ body: (PostgresPool) async throws -> R
+    ) async throws -> R {
         try await TestDatabase.withDatabase { configuration in
             try await PostgresMigrator.migrate(
                 schema: "registry", directory: migrations, configuration: configuration,
                 logger: Logger(label: "tests.pushctl"))
+            var configuration = configuration
+            if let lockTimeout { configuration.lockTimeout = lockTimeout }
             return try await TestDatabase.withPool(configuration, body)
         }
     }
@@ -173,7 +177,7 @@ import Testing
     }
 
     @Test func `it takes turns with whoever registers`() async throws {
-        try await Self.withRegistry { pool async throws in
+        try await Self.withRegistry(lockTimeout: .milliseconds(500)) { pool async throws in
             let store = ImportStore(pool, devicesPerUser: 100)
             let device = try ImportedDevice(
                 [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
@@ -182,6 +186,7 @@ import Testing
             ]
             for (number, turn) in turns.enumerated() {
                 try await pool.transaction { transaction in
+                    try await transaction.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
                     try await transaction.execute(Turn.take([turn]))
                     let error = await #expect(throws: PostgresError.self) {
                         try await Self.bring([device], store, file: [UInt8(number)])
