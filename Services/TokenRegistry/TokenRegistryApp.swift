@@ -20,12 +20,15 @@ import ServiceKit
         let database = try context.database(schema: "registry", migration: 3)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
-            queues: lanes + [.registryDevices], publishingTo: [.pushes, .outcomes, .devices], apps: catalog.ids)
+            queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices], apps: catalog.ids)
         let store = RegistrationStore(
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
+        let campaigns = CampaignStore(database.pool)
+
         let notifications = Stage(
-            service: context.name, queues: lanes, bus: bus.bus, handler: NotificationHandler(store: store),
+            service: context.name, queues: lanes, bus: bus.bus,
+            handler: NotificationHandler(store: store, campaigns: campaigns, apps: Set(catalog.ids)),
             logger: context.logger)
         let commands = Stage(
             service: context.name, queues: [.registryDevices], bus: bus.bus,
@@ -50,9 +53,12 @@ import ServiceKit
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
         let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
+        let runner = CampaignRunner(
+            service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
+            logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
-            database.services + bus.services + [relay, sweeper, keys, notifications, commands, server])
+            database.services + bus.services + [relay, sweeper, runner, keys, notifications, commands, server])
     }
 }
 

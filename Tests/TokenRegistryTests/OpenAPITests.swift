@@ -37,7 +37,7 @@ import Yams
         try await StoreFixture.withStore { store, _ in
             let routes = RegistryAPI.routes(store: store, gate: gate, operatorKey: nil).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
-            #expect(routes.count == 9)
+            #expect(routes.count == 12)
         }
     }
 

@@ -32,6 +32,56 @@ import Testing
         try await pool.execute("ANALYZE registry.registration")
     }
 
+    /// The statements of a campaign's steps.
+    private static func walks(_ users: [AppUser]) -> [(String, SQL)] {
+        let notification = AudienceFixture.notification(.everyone, devices: DeviceFilter(locale: ["de"]))
+        let campaign = Campaign(notification: notification, audience: notification.audience!, cutOff: Date())
+        let span = AudienceQueries.Span(after: "user-2", upTo: "user-3")
+        return [
+            ("the end of a page", AudienceQueries.end(of: span, in: Fixture.app, limit: 4000)),
+            (
+                "the end of an open page",
+                AudienceQueries.end(of: .init(after: "user-2", upTo: nil), in: Fixture.app, limit: 1000)
+            ),
+            ("a page of everyone", AudienceQueries.everyone(in: span, of: campaign)),
+            ("a page of a list", AudienceQueries.devices(of: users.map(\.user), of: campaign)),
+        ]
+    }
+
+    /// Half a table of members, and a campaign's list.
+    @Test func `memberships are found by an index too`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.membership (app, kind, name, user_id, active, at)
+                SELECT \(Fixture.app.rawValue), 'topic', 'topic-' || n % 20, 'user-' || n, true, now()
+                FROM generate_series(1, 60000) AS n
+                """)
+            let campaign = UUID()
+            try await pool.execute(
+                "INSERT INTO registry.campaign (id, app, rule, notification, audience) VALUES (\(campaign), 'a', 'r', '', '')")
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign_member (campaign, user_id)
+                SELECT \(campaign)::uuid, 'user-' || n FROM generate_series(1, 60000) AS n
+                """)
+            try await pool.execute("ANALYZE registry.membership, registry.campaign_member")
+            let group = UserGroup.topic(AudienceFixture.name("topic-3"))
+            let span = AudienceQueries.Span(after: "user-2", upTo: nil)
+            for (what, statement) in [
+                ("members", AudienceQueries.members(of: group, in: Fixture.app, span: span, limit: 500)),
+                ("a list", AudienceQueries.listed(by: campaign, span: span, limit: 500)),
+                ("one's own topics", MembershipStore.list(of: Fixture.user("user-7"))),
+                ("forgetting a user's", MembershipStore.erasure(of: Fixture.user("user-7"))),
+                ("joining", MembershipStore.upsert([AudienceFixture.member("user-7", group)])),
+            ] {
+                let plan = try await Self.plan(statement, pool)
+                #expect(!plan.contains("Seq Scan on membership"), "\(what):\n\(plan)")
+                #expect(!plan.contains("Seq Scan on campaign_member"), "\(what):\n\(plan)")
+            }
+        }
+    }
+
     private static func plan(_ statement: SQL, _ pool: PostgresPool) async throws -> String {
         try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
@@ -73,7 +123,7 @@ import Testing
                 ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                 ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                 ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
-            ]
+            ] + Self.walks(users)
             for (what, statement) in statements {
                 let plan = try await Self.plan(statement, pool)
                 #expect(!plan.contains("Seq Scan on registration"), "\(what):\n\(plan)")

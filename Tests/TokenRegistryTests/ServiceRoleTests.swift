@@ -41,6 +41,21 @@ import Testing
             #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0))
             #expect(try await store.erase(Fixture.user("a")) == 4)
             #expect(try await store.history(of: Fixture.user("a")).count == 4)
+            let topic = AudienceFixture.member("b", .topic(AudienceFixture.name("t")))
+            #expect(try await MembershipStore(service).apply([topic]) == 1)
+            let campaigns = CampaignStore(service)
+            let list = AudienceFixture.notification(.users([AudienceFixture.user("b")], part: 1, of: 1), rate: 5)
+            let cursor = try await campaigns.open(list, to: list.audience!)[0]
+            guard case .step(let step) = try await CampaignSteps(store: campaigns).next(cursor, redelivered: false) else {
+                Issue.record("no step could be made")
+                return
+            }
+            #expect(step.tally.without == 1)
+            #expect(try await campaigns.finish(cursor.advanced(past: nil, by: step.tally)))
+            for members in [Audience.Members.everyone, .group(.topic(AudienceFixture.name("t")))] {
+                let other = AudienceFixture.notification(members, campaign: UUID())
+                #expect(try await campaigns.open(other, to: other.audience!).count == 1)
+            }
             let drained = try await OutboxStore(service).drain { $0.map(\.number) }
             #expect(drained.map { $0.lent == $0.left && $0.lent > 0 } == true)
         }
@@ -52,6 +67,7 @@ import Testing
             let forbidden: [SQL] = [
                 "DELETE FROM registry.registration", "UPDATE registry.outbox SET user_id = 'b'",
                 "ALTER TABLE registry.registration DISABLE TRIGGER USER", "DELETE FROM registry.erasure",
+                "DELETE FROM registry.campaign", "DELETE FROM registry.campaign_range",
             ]
             for statement in forbidden {
                 let error = await #expect(throws: PostgresError.self) { try await service.execute(statement) }

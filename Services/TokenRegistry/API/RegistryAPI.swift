@@ -20,6 +20,7 @@ enum RegistryAPI {
         let router = Router(context: BasicRequestContext.self)
         RegistrationRoutes(store: store, gate: gate).add(to: router)
         InstallationRoutes(store: store, gate: gate).add(to: router)
+        TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
         OperatorRoutes(store: store, key: operatorKey).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(

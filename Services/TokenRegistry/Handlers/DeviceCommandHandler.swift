@@ -9,11 +9,13 @@ import ServiceKit
 /// one verb together.
 struct DeviceCommandHandler: StageHandler {
     private let store: RegistrationStore
+    private let memberships: MembershipStore
     private let apps: Set<AppID>
     private let logger: Logger
 
     init(store: RegistrationStore, apps: Set<AppID>, logger: Logger) {
         self.store = store
+        memberships = MembershipStore(store.database)
         self.apps = apps
         self.logger = logger
     }
@@ -31,7 +33,7 @@ struct DeviceCommandHandler: StageHandler {
         case .unregister(let user, let provider, let environment, let token, _):
             _ = try Claim(
                 Registrant(user: user, provider: provider, environment: environment, token: token), app: command.app)
-        case .deactivate, .correct: break
+        case .deactivate, .correct, .membership: break
         }
     }
 
@@ -48,6 +50,7 @@ struct DeviceCommandHandler: StageHandler {
         case .register: try await register(run.compactMap(\.claim))
         case .unregister: try await store.unregister(run.compactMap(\.claim))
         case .deactivate: try await deactivate(run)
+        case .subscribe, .unsubscribe, .tag, .untag: try await change(run)
         case .correct:
             for command in run {
                 guard case .correct(let device, let environment) = command.command else { continue }
@@ -59,6 +62,14 @@ struct DeviceCommandHandler: StageHandler {
                     ])
             }
         }
+    }
+
+    private func change(_ run: [DeviceCommand]) async throws {
+        try await memberships.apply(
+            run.compactMap { command in
+                guard case .membership(let change) = command.command else { return nil }
+                return MembershipStore.Change(app: command.app, change: change)
+            })
     }
 
     private func register(_ claims: [Claim]) async throws {
@@ -99,7 +110,8 @@ struct DeviceCommandHandler: StageHandler {
 }
 
 extension Verdict {
-    fileprivate static func unknownApp(_ app: AppID) -> Verdict {
+    /// Kept for a person: nothing of an app that nobody configured can be carried out.
+    static func unknownApp(_ app: AppID) -> Verdict {
         let detail = "no app “\(app)” is configured; add it to the apps file"
         return Verdict(.deadLetter(Reason(code: "unknown-app", detail: detail)))
     }
@@ -112,7 +124,7 @@ extension DeviceCommand {
         case .register(let registrant): try? Claim(registrant, app: app)
         case .unregister(let user, let provider, let environment, let token, let at):
             Claim(app: app, user: user, provider: provider, environment: environment, token: token, at: at)
-        case .deactivate, .correct: nil
+        case .deactivate, .correct, .membership: nil
         }
     }
 

@@ -3,13 +3,21 @@ import PushProtocol
 import FoundationEssentials
 import ServiceKit
 
-/// Notifications to users in, pushes to devices out: one query a batch.
+/// Notifications to users in, pushes to devices out: one query a batch. What is to an audience becomes a campaign.
 struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
+    private let campaigns: CampaignStore
+    private let apps: Set<AppID>
     private let now: @Sendable () -> Timestamp
 
-    init(store: RegistrationStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
+    /// - Parameter apps: those that are configured; a campaign of another would find no queue.
+    init(
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        now: @escaping @Sendable () -> Timestamp = { .now }
+    ) {
         self.store = store
+        self.campaigns = campaigns
+        self.apps = apps
         self.now = now
     }
 
@@ -24,9 +32,26 @@ struct NotificationHandler: StageHandler {
             })
         let devices = try await Outage.ofDatabase { try await store.devices(of: users) }
         let now = now()
-        return try batch.map { delivery in
-            let plan = PushPlan(delivery.message, devices: devices, now: now)
-            return Verdict.done(try plan.outbound())
+        var verdicts: [Verdict] = []
+        for delivery in batch {
+            if let audience = delivery.message.audience {
+                verdicts.append(try await open(delivery.message, to: audience))
+            } else {
+                let plan = PushPlan(delivery.message, devices: devices, now: now)
+                verdicts.append(Verdict.done(try plan.outbound()))
+            }
+        }
+        return verdicts
+    }
+
+    private func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> Verdict {
+        guard apps.contains(notification.app) else { return .unknownApp(notification.app) }
+        do {
+            let cursors = try await Outage.ofDatabase { try await campaigns.open(notification, to: audience) }
+            return .done(
+                try cursors.map { try Outbound($0, to: .devices, routingKey: RoutingKey.campaignCursor) })
+        } catch let conflict as CampaignConflict {
+            return Verdict(.deadLetter(Reason(code: "campaign-conflict", detail: conflict.description)))
         }
     }
 }

@@ -80,6 +80,8 @@ extension RegistrationStore {
             try await transaction.execute(Turn.take([Turn.user(user.app, user.user)]))
             let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
+            try await transaction.execute(MembershipStore.erasure(of: user))
+            try await transaction.execute(CampaignStore.erasure(of: user))
             try await transaction.execute(
                 """
                 INSERT INTO registry.outbox (past, app, user_id)

@@ -50,10 +50,14 @@ extension Connection {
         }
     }
 
-    /// One message of a queue, acknowledged by taking it; nil when the queue is empty. Waits for its body.
-    mutating func get(_ queue: String) throws(AMQPError) -> AMQPDelivery? {
+    /// One message of a queue; nil when the queue is empty. Waits for its body.
+    ///
+    /// - Parameter acknowledging: whether it is acknowledged by being sent.
+    mutating func get(
+        _ queue: String, acknowledging: Bool = true, generation: UInt64 = 0
+    ) throws(AMQPError) -> AMQPDelivery? {
         arena.reset()
-        let reply = amqp_basic_get(state, Self.channel, arena.bytes(queue), 1)
+        let reply = amqp_basic_get(state, Self.channel, arena.bytes(queue), acknowledging ? 1 : 0)
         try check(reply, "get from \(queue)")
         guard reply.reply.id == AMQP_BASIC_GET_OK_METHOD else {
             amqp_maybe_release_buffers_on_channel(state, Self.channel)
@@ -68,7 +72,7 @@ extension Connection {
             amqp_maybe_release_buffers_on_channel(state, Self.channel)
         }
         return AMQPDelivery(
-            queue: queue, tag: AMQPDeliveryTag(generation: 0, value: raw.delivery_tag),
+            queue: queue, tag: AMQPDeliveryTag(generation: generation, value: raw.delivery_tag),
             redelivered: raw.redelivered != 0, exchange: exchange, routingKey: routingKey,
             properties: AMQPProperties(message.properties), body: [UInt8](message.body))
     }

@@ -11,6 +11,11 @@ package enum DerivedID {
         uuid5(namespace, ["notification", source, event, rule, recipient.rawValue])
     }
 
+    /// The id of what a campaign says to one member of its audience.
+    package static func notification(campaign: UUID, recipient: UserID) -> UUID {
+        uuid5(campaign, ["member", recipient.rawValue])
+    }
+
     /// The id of the `index`-th message that carries a rule's notifications for an event.
     package static func message(source: String, event: String, rule: String, index: Int) -> UUID {
         uuid5(namespace, ["message", source, event, rule, String(index)])

@@ -27,6 +27,8 @@ package struct DeviceCommand: WireMessage, Hashable {
         case deactivate(device: UUID, notRegisteredSince: Timestamp, reason: String)
         /// The registration lives in the other environment.
         case correct(device: UUID, environment: ProviderEnvironment)
+        /// A user joins or leaves a topic or a tag.
+        case membership(MembershipChange)
     }
 
     /// The routing key, `command.<verb>`.
@@ -35,7 +37,7 @@ package struct DeviceCommand: WireMessage, Hashable {
 
 extension DeviceCommand.Command {
     package enum Verb: String, Codable, Sendable, CaseIterable {
-        case register, unregister, deactivate, correct
+        case register, unregister, deactivate, correct, subscribe, unsubscribe, tag, untag
     }
 
     package var verb: Verb {
@@ -44,6 +46,7 @@ extension DeviceCommand.Command {
         case .unregister: .unregister
         case .deactivate: .deactivate
         case .correct: .correct
+        case .membership(let change): change.verb
         }
     }
 }
@@ -69,6 +72,7 @@ extension DeviceCommand.Command: Codable {
                 device: try value(.device), notRegisteredSince: try value(.notRegisteredSince),
                 reason: try value(.reason))
         case .correct: self = .correct(device: try value(.device), environment: try value(.environment))
+        case .subscribe, .unsubscribe, .tag, .untag: self = .membership(try MembershipChange(from: decoder))
         }
     }
 
@@ -90,6 +94,7 @@ extension DeviceCommand.Command: Codable {
         case .correct(let device, let environment):
             try container.encode(device, forKey: .device)
             try container.encode(environment, forKey: .environment)
+        case .membership(let change): try change.encode(to: encoder)
         }
     }
 }

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// What rules decided: these users of one app shall hear this. Addressed to users; who their devices are is the
-/// registry's knowledge. Exchange `notifications`, routing key `<lane>.<app>`.
+/// What rules decided: these users of one app, or this audience, shall hear this. Addressed to users; who their devices
+/// are is the registry's knowledge. Exchange `notifications`, routing key `<lane>.<app>`.
 package struct Notification: WireMessage, Hashable {
     package static let messageType = "heliograph.notification"
     package static let messageVersion = 1
@@ -18,11 +18,14 @@ package struct Notification: WireMessage, Hashable {
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
+    /// Empty when there is an audience.
     package var recipients: [Recipient]
+    /// Instead of recipients. What is told to an audience goes through the bulk lane, whatever ``lane`` says.
+    package var audience: Audience?
 
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
-        delivery: DeliveryPolicy? = nil, recipients: [Recipient]
+        delivery: DeliveryPolicy? = nil, recipients: [Recipient], audience: Audience? = nil
     ) {
         self.trace = trace
         self.app = app
@@ -32,6 +35,7 @@ package struct Notification: WireMessage, Hashable {
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.recipients = recipients
+        self.audience = audience
     }
 
     /// One user, and the id of what this user is told.
@@ -47,5 +51,28 @@ package struct Notification: WireMessage, Hashable {
             self.notification = notification
             self.badge = badge
         }
+    }
+}
+
+extension Notification {
+    /// Refuses what is to nobody, and what is to both recipients and an audience.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let audience = try container.decodeIfPresent(Audience.self, forKey: .audience)
+        let recipients =
+            audience == nil
+            ? try container.decode([Recipient].self, forKey: .recipients)
+            : try container.decodeIfPresent([Recipient].self, forKey: .recipients) ?? []
+        guard audience == nil || recipients.isEmpty else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .audience, in: container, debugDescription: "a notification has recipients or an audience, not both")
+        }
+        self.init(
+            trace: try container.decode(Trace.self, forKey: .trace), app: try container.decode(AppID.self, forKey: .app),
+            rule: try container.decode(String.self, forKey: .rule), lane: try container.decode(Lane.self, forKey: .lane),
+            content: try container.decode(Content.self, forKey: .content),
+            expiresAt: try container.decodeIfPresent(Timestamp.self, forKey: .expiresAt),
+            delivery: try container.decodeIfPresent(DeliveryPolicy.self, forKey: .delivery), recipients: recipients,
+            audience: audience)
     }
 }

@@ -28,6 +28,8 @@ package enum WorkQueue: Hashable, Sendable {
     case rulesOutcomes
     case registryNotifications(Lane)
     case registryDevices
+    /// Where each campaign's walks through its audience stand: the registry's own.
+    case registryCampaigns
     /// One for each app, so that pausing one app's lane is cancelling one consumer.
     case senderPushes(Provider, Lane, AppID)
     case feedbackOutcomes
@@ -38,6 +40,7 @@ package enum WorkQueue: Hashable, Sendable {
         case .rulesOutcomes: "rules.outcomes"
         case .registryNotifications(let lane): "token-registry.notifications.\(lane.rawValue)"
         case .registryDevices: "token-registry.devices"
+        case .registryCampaigns: "token-registry.campaigns"
         case .senderPushes(let provider, let lane, let app):
             "\(provider.rawValue)-sender.pushes.\(lane.rawValue).\(app.rawValue)"
         case .feedbackOutcomes: "feedback.outcomes"
@@ -50,7 +53,7 @@ package enum WorkQueue: Hashable, Sendable {
     /// Every work queue of a bus that carries `apps`, in a stable order.
     package static func all(apps: [AppID]) -> [WorkQueue] {
         let fixed: [WorkQueue] =
-            [.rulesEvents, .rulesOutcomes, .registryDevices, .feedbackOutcomes]
+            [.rulesEvents, .rulesOutcomes, .registryDevices, .registryCampaigns, .feedbackOutcomes]
             + Lane.allCases.map { .registryNotifications($0) }
         let senders = apps.sorted().flatMap { app in
             Provider.allCases.flatMap { provider in
@@ -91,6 +94,9 @@ package enum RetryLevel: String, Hashable, Sendable, CaseIterable {
 
 /// Routing keys that stages publish with.
 package enum RoutingKey {
+    /// On the exchange `devices`: where a campaign's walk stands.
+    package static let campaignCursor = "campaign.cursor"
+
     package static func notification(_ lane: Lane, _ app: AppID) -> String { "\(lane.rawValue).\(app.rawValue)" }
 
     package static func push(_ provider: Provider, _ lane: Lane, _ app: AppID) -> String {

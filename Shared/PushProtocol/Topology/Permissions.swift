@@ -34,7 +34,7 @@ extension BusRole {
         case .tokenRegistry:
             stage(
                 writes: ["pushes", "outcomes", "devices"],
-                reads: #"token-registry\.(devices|notifications\.(interactive|bulk))"#)
+                reads: #"token-registry\.(devices|campaigns|notifications\.(interactive|bulk))"#)
         case .apnsSender: stage(writes: ["outcomes"], reads: #"apns-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
         case .fcmSender: stage(writes: ["outcomes"], reads: #"fcm-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
         case .feedback: stage(writes: ["devices"], reads: #"feedback\.outcomes"#)

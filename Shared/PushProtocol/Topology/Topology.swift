@@ -128,6 +128,7 @@ extension WorkQueue {
         case .rulesOutcomes: [(.outcomes, "#")]
         case .registryNotifications(let lane): [(.notifications, "\(lane.rawValue).#")]
         case .registryDevices: [(.devices, "command.#")]
+        case .registryCampaigns: [(.devices, RoutingKey.campaignCursor)]
         case .senderPushes(let provider, let lane, let app): [(.pushes, RoutingKey.push(provider, lane, app))]
         case .feedbackOutcomes:
             Outcome.Answer.Disposition.allCases.map { disposition in

@@ -1,0 +1,76 @@
+import FoundationEssentials
+import PushProtocol
+
+/// How campaigns are told to a person.
+enum CampaignReport {
+    /// One line for each campaign.
+    static func line(_ campaign: CampaignBook.Entry) -> String {
+        [
+            campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, campaign.state, share(campaign),
+            "\(campaign.devices) devices", campaign.audience, "since \(RFC3339.string(from: campaign.created))",
+        ].joined(separator: "  ")
+    }
+
+    /// Everything that is known of one.
+    static func page(_ campaign: CampaignBook.Entry) -> [String] {
+        let times = [
+            ("created", campaign.created as Date?), ("begun", campaign.begun), ("finished", campaign.finished),
+        ]
+        let rows: [(String, String?)] =
+            [
+                ("campaign", campaign.id.uuidString.lowercased()), ("app", campaign.app), ("rule", campaign.rule),
+                ("audience", campaign.audience), ("state", campaign.state),
+            ] + times.map { ($0.0, $0.1.map(RFC3339.string(from:))) } + [
+                ("at most", campaign.rate.map { "\($0) pushes a second" }), ("walked", share(campaign)),
+                ("ranges done", "\(campaign.rangesDone) of \(campaign.ranges)"), ("users", "\(campaign.users)"),
+                ("without a device", "\(campaign.without)"), ("devices", "\(campaign.devices)"),
+                ("messages", "\(campaign.pushes)"), ("a second", pace(campaign).map { "\($0) devices" }),
+            ]
+        return rows.compactMap { name, value in value.map { "\(name.padded(to: 18))\($0)" } }
+    }
+
+    /// A bar, which a terminal draws over itself.
+    static func bar(_ campaign: CampaignBook.Entry) -> String {
+        let width = 30
+        let filled = Int((fraction(campaign) * Double(width)).rounded(.down))
+        let bar = String(repeating: "█", count: filled) + String(repeating: "·", count: width - filled)
+        let rest = left(campaign).map { "  \($0) left" } ?? ""
+        return "\(bar)  \(share(campaign))  \(campaign.devices) devices"
+            + (pace(campaign).map { "  \($0)/s" } ?? "") + rest + "  \(campaign.state)"
+    }
+
+    /// How much of the audience was walked through, from 0 to 1: never all of it before the end, since how many there are
+    /// is an estimate.
+    static func fraction(_ campaign: CampaignBook.Entry) -> Double {
+        if campaign.state == "done" { return 1 }
+        guard let estimate = campaign.estimate, estimate > 0 else { return 0 }
+        return min(0.99, Double(campaign.looked) / Double(estimate))
+    }
+
+    private static func share(_ campaign: CampaignBook.Entry) -> String {
+        "\(Int((fraction(campaign) * 100).rounded(.down))) %"
+    }
+
+    /// Devices a second since it began.
+    private static func pace(_ campaign: CampaignBook.Entry) -> Int? {
+        guard let begun = campaign.begun else { return nil }
+        let seconds = (campaign.finished ?? campaign.now).timeIntervalSince(begun)
+        return seconds > 0 && campaign.devices > 0 ? Int(Double(campaign.devices) / seconds) : nil
+    }
+
+    /// About how long the rest takes at the pace so far.
+    private static func left(_ campaign: CampaignBook.Entry) -> String? {
+        guard campaign.state == "running", let begun = campaign.begun, let estimate = campaign.estimate,
+            campaign.looked > 0, campaign.looked < estimate
+        else { return nil }
+        let each = campaign.now.timeIntervalSince(begun) / Double(campaign.looked)
+        let seconds = Int(each * Double(estimate - campaign.looked))
+        return seconds < 120 ? "\(seconds) s" : "\(seconds / 60) min"
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(1, width - count))
+    }
+}

@@ -1,0 +1,118 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The registry's campaigns, as an operator sees them and decides about them.
+struct CampaignBook: Sendable {
+    private let database: PostgresPool
+
+    init(_ database: PostgresPool) { self.database = database }
+
+    /// One campaign and how far it has come.
+    struct Entry: Hashable, Sendable {
+        var id: UUID
+        var app: String
+        var rule: String
+        var audience: String
+        var state: String
+        var created: Date
+        var begun: Date?
+        var finished: Date?
+        /// Pushes to devices a second, at most; absent: no bound.
+        var rate: Int?
+        /// About how many registrations (of everyone) or users (of a group or list) there were when it began.
+        var estimate: Int64?
+        /// How many of these were looked at.
+        var looked: Int64
+        var users: Int64
+        var devices: Int64
+        var pushes: Int64
+        /// Users without a device.
+        var without: Int64
+        var ranges: Int
+        var rangesDone: Int
+        /// The database's time of this.
+        var now: Date
+    }
+
+    /// What an operator decides.
+    enum Decision: String, Sendable {
+        case pause, resume, cancel
+    }
+
+    /// The campaigns, the latest first, at most `limit`.
+    func list(app: AppID?, unfinished: Bool, limit: Int) async throws(PostgresError) -> [Entry] {
+        try await entries(
+            """
+            WHERE (\(app?.rawValue)::text IS NULL OR c.app = \(app?.rawValue))
+                AND (NOT \(unfinished) OR c.finished_at IS NULL)
+            """, limit: limit)
+    }
+
+    func campaign(_ id: UUID) async throws(PostgresError) -> Entry? {
+        try await entries("WHERE c.id = \(id)", limit: 1).first
+    }
+
+    private func entries(_ condition: SQL, limit: Int) async throws(PostgresError) -> [Entry] {
+        let rows = try await database.query(
+            """
+            SELECT c.id, c.app, c.rule, c.audience, c.state, c.created_at, c.cut_off, c.finished_at, c.rate, c.estimate,
+                coalesce(g.looked, 0)::bigint AS looked, coalesce(g.users, 0)::bigint AS users,
+                coalesce(g.devices, 0)::bigint AS devices, coalesce(g.pushes, 0)::bigint AS pushes,
+                coalesce(g.without, 0)::bigint AS without, coalesce(g.n, 0) AS ranges, coalesce(g.done, 0) AS done,
+                clock_timestamp() AS now
+            FROM (
+                SELECT * FROM registry.campaign c \(condition) ORDER BY c.created_at DESC, c.id LIMIT \(limit)
+            ) AS c
+            LEFT JOIN LATERAL (
+                SELECT sum(looked) AS looked, sum(users) AS users, sum(devices) AS devices, sum(pushes) AS pushes,
+                    sum(without) AS without, count(*) AS n, count(*) FILTER (WHERE g.done) AS done
+                FROM registry.campaign_range g WHERE g.campaign = c.id
+            ) AS g ON true
+            ORDER BY c.created_at DESC, c.id
+            """)
+        var entries: [Entry] = []
+        for row in rows { entries.append(try Entry(row)) }
+        return entries
+    }
+
+    /// Decides about a campaign that is not over; deciding twice is deciding once. What is in a sender's queue already is
+    /// sent all the same.
+    ///
+    /// - Returns: whether that changed anything.
+    func decide(_ decision: Decision, about id: UUID) async throws -> Bool {
+        try await database.transaction { transaction in
+            let change: SQL =
+                switch decision {
+                case .pause: "state = 'paused' WHERE state = 'running'"
+                case .resume: "state = 'running' WHERE state = 'paused'"
+                case .cancel:
+                    """
+                    state = 'cancelled', finished_at = clock_timestamp()
+                    WHERE state IN ('collecting', 'running', 'paused')
+                    """
+                }
+            let count = try await transaction.execute("UPDATE registry.campaign SET \(change) AND id = \(id)")
+            if decision == .cancel, count > 0 {
+                try await transaction.execute("DELETE FROM registry.campaign_member WHERE campaign = \(id)")
+                try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(id)")
+            }
+            return count > 0
+        }
+    }
+}
+
+extension CampaignBook.Entry {
+    init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            id: try row.decode(at: "id"), app: try row.decode(at: "app"), rule: try row.decode(at: "rule"),
+            audience: try row.decode(at: "audience"), state: try row.decode(at: "state"),
+            created: try row.decode(at: "created_at"), begun: try row.decode(at: "cut_off"),
+            finished: try row.decode(at: "finished_at"),
+            rate: try row.decode(Int32?.self, at: "rate").map(Int.init), estimate: try row.decode(at: "estimate"),
+            looked: try row.decode(at: "looked"), users: try row.decode(at: "users"),
+            devices: try row.decode(at: "devices"), pushes: try row.decode(at: "pushes"),
+            without: try row.decode(at: "without"), ranges: Int(try row.decode(Int64.self, at: "ranges")),
+            rangesDone: Int(try row.decode(Int64.self, at: "done")), now: try row.decode(at: "now"))
+    }
+}

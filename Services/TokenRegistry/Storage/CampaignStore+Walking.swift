@@ -1,0 +1,63 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension CampaignStore {
+    /// The next of an audience after `position`, at most about `limit` devices of everyone, or `limit` users of a group or
+    /// list. A user's devices are never parted.
+    ///
+    /// - Parameter upper: the last user who may be on the page; `nil`: no bound.
+    func page(
+        of campaign: Campaign, after position: String, upTo upper: String?, limit: Int
+    ) async throws(PostgresError) -> CampaignPage {
+        let span = AudienceQueries.Span(after: position, upTo: upper)
+        switch campaign.audience.members {
+        case .everyone: return try await everyone(in: span, of: campaign, limit: limit)
+        case .group(let group):
+            return try await members(
+                AudienceQueries.members(of: group, in: campaign.app, span: span, limit: limit), of: campaign, limit: limit)
+        case .users:
+            return try await members(
+                AudienceQueries.listed(by: campaign.id, span: span, limit: limit), of: campaign, limit: limit)
+        }
+    }
+
+    private func everyone(
+        in span: AudienceQueries.Span, of campaign: Campaign, limit: Int
+    ) async throws(PostgresError) -> CampaignPage {
+        let last = try await database.query(AudienceQueries.end(of: span, in: campaign.app, limit: limit)).first
+        let end = try last?.decode(String.self, at: 0)
+        let page = AudienceQueries.Span(after: span.after, upTo: end ?? span.upTo)
+        var users: [UserID] = []
+        var devices: [AppUser: [Registration]] = [:]
+        var count = 0
+        for row in try await database.query(AudienceQueries.everyone(in: page, of: campaign)) {
+            let registration = try Registration(row)
+            if users.last != registration.user { users.append(registration.user) }
+            devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+            count += 1
+        }
+        return CampaignPage(users: users, devices: devices, end: end, looked: end == nil ? count : max(limit, count))
+    }
+
+    private func members(
+        _ query: SQL, of campaign: Campaign, limit: Int
+    ) async throws(PostgresError) -> CampaignPage {
+        var users: [UserID] = []
+        for row in try await database.query(query) { users.append(try row.decode(UserID.self, at: 0)) }
+        var devices: [AppUser: [Registration]] = [:]
+        if !users.isEmpty {
+            for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {
+                let registration = try Registration(row)
+                devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+            }
+        }
+        let end = users.count < limit ? nil : users.last?.rawValue
+        let looked = users.count
+        // Who has no device that fits the filter is not among the audience; who has none at all hears of it.
+        if campaign.audience.devices != nil {
+            users.removeAll { devices[AppUser(app: campaign.app, user: $0)] == nil }
+        }
+        return CampaignPage(users: users, devices: devices, end: end, looked: looked)
+    }
+}

@@ -1,0 +1,164 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// Campaigns: what they are, who is meant, and how far they have come.
+struct CampaignStore: Sendable {
+    /// How long a step may take before another process may take the range over that shows no sign of the step's end. A
+    /// redelivered cursor waits for nobody: who had it is gone.
+    static let lease = Duration.seconds(30)
+
+    let database: PostgresPool
+
+    init(_ database: PostgresPool) { self.database = database }
+
+    /// What an arrived cursor is.
+    enum Claim: Hashable, Sendable {
+        /// This process's turn, up to `upper`.
+        case granted(upper: String?)
+        /// To come back later: the campaign is paused, or another copy of this cursor is being worked off.
+        case later
+        /// Without meaning: its step was made, or the campaign is over.
+        case void
+    }
+
+    /// Writes down where a range stands, and takes it for a step.
+    ///
+    /// There is one cursor of a range, but for what the broker or a publisher repeats. A repeat is found out by its step,
+    /// which is behind, or by the lease of whoever makes it.
+    ///
+    /// - Parameter redelivered: whether the broker has taken it back from someone, who therefore makes no step any more.
+    func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> Claim {
+        let rows = try await database.query(Self.claiming(cursor, redelivered: redelivered))
+        if let row = rows.first { return .granted(upper: try row.decode(String?.self, at: 0)) }
+        guard let row = try await database.query(Self.standing(of: cursor)).first else { return .void }
+        let state = try row.decode(Campaign.State.self, at: 0)
+        switch state {
+        case .done, .cancelled, .expired: return .void
+        case .collecting, .paused: return try row.decode(Bool.self, at: 1) ? .void : .later
+        case .running: return try row.decode(Bool.self, at: 1) ? .void : .later
+        }
+    }
+
+    static func claiming(_ cursor: CampaignCursor, redelivered: Bool) -> SQL {
+        let tally = cursor.tally
+        return """
+            UPDATE registry.campaign_range g SET
+                step = \(cursor.step), position = \(cursor.position), users = \(tally.users),
+                devices = \(tally.devices), pushes = \(tally.pushes), without = \(tally.without),
+                looked = \(tally.looked), lease_until = clock_timestamp() + \(lease)
+            FROM registry.campaign c
+            WHERE g.campaign = \(cursor.campaign) AND g.number = \(cursor.range) AND c.id = g.campaign
+                AND c.state = 'running' AND NOT g.done
+                AND (g.step < \(cursor.step)
+                    OR g.step = \(cursor.step) AND (\(redelivered) OR g.lease_until < clock_timestamp()))
+            RETURNING g.upper
+            """
+    }
+
+    private static func standing(of cursor: CampaignCursor) -> SQL {
+        """
+        SELECT c.state, g.done OR g.step > \(cursor.step)
+        FROM registry.campaign_range g JOIN registry.campaign c ON c.id = g.campaign
+        WHERE g.campaign = \(cursor.campaign) AND g.number = \(cursor.range)
+        """
+    }
+
+    /// Ends the turn that a claim began, without a step.
+    func yield(_ cursor: CampaignCursor) async throws(PostgresError) {
+        try await database.execute(
+            """
+            UPDATE registry.campaign_range SET lease_until = '-infinity'
+            WHERE campaign = \(cursor.campaign) AND number = \(cursor.range) AND step = \(cursor.step)
+            """)
+    }
+
+    /// A range has been walked to its end; the campaign is done with the last of them. Again without harm.
+    ///
+    /// - Returns: whether the campaign is done by this.
+    func finish(_ cursor: CampaignCursor) async throws -> Bool {
+        try await database.transaction { transaction in
+            // One after the other, so that the last one sees that it is the last.
+            try await transaction.execute("SELECT FROM registry.campaign WHERE id = \(cursor.campaign) FOR UPDATE")
+            try await transaction.execute(
+                """
+                UPDATE registry.campaign_range SET done = true
+                WHERE campaign = \(cursor.campaign) AND number = \(cursor.range)
+                """)
+            let count = try await transaction.execute(
+                """
+                UPDATE registry.campaign c SET state = 'done', finished_at = clock_timestamp()
+                WHERE c.id = \(cursor.campaign) AND c.state IN ('running', 'paused') AND NOT EXISTS (
+                    SELECT FROM registry.campaign_range g WHERE g.campaign = c.id AND NOT g.done)
+                """)
+            if count > 0 { try await Self.forgetList(of: cursor.campaign, in: transaction) }
+            return count > 0
+        }
+    }
+
+    /// It is too late to tell anyone else.
+    func expire(_ campaign: UUID) async throws {
+        try await database.transaction { transaction in
+            let count = try await transaction.execute(
+                """
+                UPDATE registry.campaign SET state = 'expired', finished_at = clock_timestamp()
+                WHERE id = \(campaign) AND state IN ('collecting', 'running', 'paused')
+                """)
+            if count > 0 { try await Self.forgetList(of: campaign, in: transaction) }
+        }
+    }
+
+    private static func forgetList(of campaign: UUID, in transaction: PostgresTransaction) async throws {
+        try await transaction.execute("DELETE FROM registry.campaign_member WHERE campaign = \(campaign)")
+        try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
+    }
+
+    /// Takes a user off the lists of campaigns that are not over; part of an erasure.
+    static func erasure(of user: AppUser) -> SQL {
+        """
+        DELETE FROM registry.campaign_member m USING registry.campaign c
+        WHERE c.app = \(user.app.rawValue) AND c.state IN ('collecting', 'running', 'paused') AND m.campaign = c.id
+            AND m.user_id = \(user.user.rawValue)
+        """
+    }
+
+    /// Reserves `count` pushes of a campaign's rate.
+    ///
+    /// - Returns: how long to wait before asking again; `nil` when it is time. One that has no rate never waits.
+    func reserve(_ count: Int, of campaign: UUID, rate: Int) async throws(PostgresError) -> Duration? {
+        let due = try await database.query(
+            """
+            UPDATE registry.campaign
+            SET next_at = greatest(next_at, clock_timestamp()) + \(count) * interval '1 second' / \(rate)
+            WHERE id = \(campaign) AND next_at <= clock_timestamp()
+            RETURNING true
+            """)
+        if !due.isEmpty { return nil }
+        let wait = try await database.query(
+            "SELECT next_at - clock_timestamp() FROM registry.campaign WHERE id = \(campaign) AND isfinite(next_at)")
+        return try wait.first?.decode(Duration.self, at: 0) ?? .zero
+    }
+
+    /// Gives back what was reserved and not used.
+    func release(_ count: Int, of campaign: UUID, rate: Int) async throws(PostgresError) {
+        guard count != 0 else { return }
+        try await database.execute(
+            """
+            UPDATE registry.campaign SET next_at = next_at - \(count) * interval '1 second' / \(rate)
+            WHERE id = \(campaign)
+            """)
+    }
+
+    /// A campaign that has begun; `nil` when there is none of that id.
+    func campaign(_ id: UUID) async throws -> Campaign? {
+        let rows = try await database.query(
+            "SELECT notification, cut_off FROM registry.campaign WHERE id = \(id) AND cut_off IS NOT NULL")
+        guard let row = rows.first else { return nil }
+        let body = Array(try row.decode(String.self, at: 0).utf8)
+        let notification = try PushProtocol.Notification.decode(wireBody: body)
+        guard let audience = notification.audience else { return nil }
+        return Campaign(notification: notification, audience: audience, cutOff: try row.decode(Date.self, at: 1))
+    }
+}
+
+extension Campaign.State: PostgresValue {}

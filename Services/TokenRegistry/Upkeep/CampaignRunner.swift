@@ -1,0 +1,214 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Works off campaigns: takes a cursor, reads the next of its audience, and has the broker replace the cursor by the one
+/// behind them together with their pushes, in one transaction. A process that dies in between has done nothing, and
+/// another goes on. Any number of processes may run it. Runs until graceful shutdown.
+struct CampaignRunner: Service {
+    /// How many steps are made at once: one reads while another waits for the broker.
+    static let workers = 2
+    /// How often it looks when there is nothing to do.
+    static let pace = Duration.milliseconds(250)
+    /// While a sender's queue holds more messages than this, nothing is added to it.
+    static let backlog = 10_000
+
+    private let queue = WorkQueue.registryCampaigns.name
+    private let steps: CampaignSteps
+    private let amqp: AMQPConfiguration
+    private let bus: any MessageBus
+    private let service: String
+    private let logger: Logger
+
+    init(service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, logger: Logger) {
+        self.service = service
+        self.amqp = amqp
+        self.bus = bus
+        self.logger = logger
+        steps = CampaignSteps(store: store)
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<Self.workers { group.addTask { await work() } }
+            }
+        }
+    }
+
+    private func work() async {
+        let transactor = AMQPTransactor(amqp, logger: logger)
+        var failures = 0
+        while !Task.isCancelled {
+            var pause: Duration?
+            do {
+                if try await !advance(on: transactor) { pause = Self.pace }
+                if failures > 0 { logger.notice("Campaigns go on") }
+                failures = 0
+            } catch {
+                // What was taken goes back to its queue.
+                await transactor.close()
+                failures += 1
+                if failures == 1, !Task.isCancelled {
+                    logger.warning("Campaigns cannot go on now; they wait", metadata: [LogKey.error: "\(error)"])
+                }
+                pause = Backoff(base: .seconds(1), cap: .seconds(60)).delay(afterFailures: failures)
+            }
+            // Cancelled: shutting down.
+            if let pause { try? await Task.sleep(for: pause) }
+        }
+        await transactor.close()
+    }
+
+    /// Takes one cursor and does what is to be done about it.
+    ///
+    /// - Returns: whether there was one.
+    func advance(on transactor: AMQPTransactor) async throws -> Bool {
+        guard let delivery = try await transactor.take(from: queue) else { return false }
+        let cursor: CampaignCursor
+        do {
+            cursor = try CampaignCursor.decode(wireBody: delivery.body)
+        } catch {
+            logger.error("This is no campaign's cursor; it is set aside", metadata: [LogKey.error: "\(error)"])
+            try await settle([delivery.copy(to: .dead, for: queue)], delivery, on: transactor)
+            return true
+        }
+        switch try await verdict(on: cursor, redelivered: delivery.redelivered, transactor) {
+        case .void: try await settle([], delivery, on: transactor)
+        case .later: try await postpone(delivery, on: transactor)
+        case .wait: try await yield(cursor, delivery, on: transactor)
+        case .finished:
+            logger.notice("A campaign is done", metadata: cursor.metadata)
+            try await settle([], delivery, on: transactor)
+        case .expired:
+            logger.notice("A campaign has expired", metadata: cursor.metadata)
+            try await settle([], delivery, on: transactor)
+        case .step(let step):
+            guard try await hasRoom(for: step, on: transactor) else {
+                try await yield(cursor, delivery, on: transactor)
+                return true
+            }
+            try await settle(step.messages(from: service), delivery, on: transactor)
+            count(step, of: cursor)
+            // Lost, it costs a rate a moment.
+            try? await steps.giveBack(step, of: cursor)
+        }
+        return true
+    }
+
+    /// What is to be done, after waiting for a campaign's rate where that is not long.
+    private func verdict(
+        on cursor: CampaignCursor, redelivered: Bool, _ transactor: AMQPTransactor
+    ) async throws -> CampaignSteps.Verdict {
+        var isOurs = redelivered
+        while true {
+            let held = isOurs
+            let verdict = try await patiently(on: transactor) { try await steps.next(cursor, redelivered: held) }
+            guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
+            try await Task.sleep(for: wait)
+            isOurs = true
+        }
+    }
+
+    /// Holds on to a cursor while the database is away.
+    private func patiently<R: Sendable>(
+        on transactor: AMQPTransactor, _ body: @Sendable () async throws -> R
+    ) async throws -> R {
+        var isAway = false
+        while true {
+            do {
+                let result = try await Outage.ofDatabase { try await body() }
+                if isAway { logger.notice("The database is back; campaigns go on") }
+                return result
+            } catch let outage as Outage {
+                if !isAway {
+                    logger.warning("Campaigns wait for the database", metadata: [LogKey.error: "\(outage.underlying)"])
+                }
+                isAway = true
+                try await transactor.tick()
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    /// Whether the queues that a step publishes to are there and not too long.
+    private func hasRoom(for step: CampaignSteps.Step, on transactor: AMQPTransactor) async throws -> Bool {
+        for queue in step.queues {
+            guard let depth = try await transactor.depth(of: queue) else {
+                logger.error("A campaign waits for a queue: apply the topology", metadata: ["queue": "\(queue)"])
+                return false
+            }
+            if depth > Self.backlog { return false }
+        }
+        return true
+    }
+
+    /// Puts a cursor where it comes back from in a while.
+    private func postpone(_ delivery: AMQPDelivery, on transactor: AMQPTransactor) async throws {
+        try await settle([delivery.copy(to: .retry(.seconds5), for: queue)], delivery, on: transactor)
+    }
+
+    /// The same, of a cursor that was this process's turn.
+    private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery, on transactor: AMQPTransactor) async throws {
+        try await patiently(on: transactor) { try await steps.yield(cursor) }
+        try await postpone(delivery, on: transactor)
+    }
+
+    /// Settles, with all that is published because of it. What the broker takes only in part is published again until it
+    /// has all of it, some of it twice: that is better than never.
+    private func settle(
+        _ messages: [AMQPMessage], _ delivery: AMQPDelivery, on transactor: AMQPTransactor
+    ) async throws {
+        var left: [AMQPMessage] = []
+        do throws(AMQPError) {
+            let returned = Set(try await transactor.commit(messages, settling: delivery))
+            guard !returned.isEmpty else { return }
+            left = messages.filter { returned.contains($0.properties.messageID ?? "") }
+        } catch {
+            guard error.code == .channelClosed(replyCode: 406) else { throw error }
+            left = messages
+        }
+        logger.error(
+            "The broker refuses a part of a campaign, which is published until it is taken: look for a missing queue, or a length limit on a sender's",
+            metadata: ["messages": "\(left.count)"])
+        while !left.isEmpty {
+            let answers = try await bus.publish(left)
+            left = zip(left, answers).filter { $1 != .confirmed }.map(\.0)
+            if !left.isEmpty { try await Task.sleep(for: .seconds(1)) }
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_registry_campaign_devices_total` | counter | app | devices that a campaign's push is on its way to |
+    /// | `heliograph_registry_campaign_pushes_total` | counter | app | the messages that these pushes are in |
+    /// | `heliograph_registry_campaign_without_total` | counter | app | users of an audience without a device |
+    private func count(_ step: CampaignSteps.Step, of cursor: CampaignCursor) {
+        let dimensions = [("app", cursor.app.rawValue)]
+        for (name, count) in [
+            ("devices", step.tally.devices), ("pushes", step.tally.pushes), ("without", step.tally.without),
+        ] {
+            Counter(label: "heliograph_registry_campaign_\(name)_total", dimensions: dimensions).increment(by: count)
+        }
+    }
+}
+
+extension CampaignCursor {
+    fileprivate var metadata: Logger.Metadata { ["campaign": "\(campaign)", "app": "\(app)"] }
+}
+
+extension AMQPDelivery {
+    /// The same message, on its way to another exchange.
+    fileprivate func copy(to exchange: ExchangeName, for routingKey: String) -> AMQPMessage {
+        var copy = AMQPMessage(exchange: exchange.name, routingKey: routingKey, properties: properties, body: body)
+        // What the broker wrote would work against it (`messaging-and-data` 1.4).
+        copy.properties.headers = [:]
+        copy.properties.expiration = nil
+        return copy
+    }
+}

@@ -1,0 +1,118 @@
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+/// What settles with its publishes in one: all of it, or nothing.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
+struct TransactionTests {
+    private static func message(_ queue: String, _ text: String) -> AMQPMessage {
+        var message = AMQPMessage.to(queue, text)
+        message.properties.messageID = text
+        return message
+    }
+
+    private static func transactor(through proxy: FaultProxy? = nil) throws -> AMQPTransactor {
+        AMQPTransactor(try RealBroker.configuration(through: proxy), logger: RealBroker.logger)
+    }
+
+    /// Two queues: one to take from, one to publish to.
+    private static func withQueues(
+        _ arguments: [String: AMQPValue] = ["x-queue-type": "quorum"], _ body: (String, String) async throws -> Void
+    ) async throws {
+        try await RealBroker.withQueue { source in
+            try await RealBroker.withQueue(arguments) { sink in try await body(source, sink) }
+        }
+    }
+
+    private static func depth(_ queue: String) async throws -> Int {
+        try await RealBroker.administer { try await $0.queueStatus(queue)?.messages } ?? -1
+    }
+
+    private static func publish(_ message: AMQPMessage) async throws {
+        #expect(try await RealBroker.administer { try await $0.publish(message) } == .confirmed)
+    }
+
+    @Test func `publishes and settlement happen together`() async throws {
+        try await Self.withQueues { source, sink in
+            let transactor = try Self.transactor()
+            #expect(try await transactor.take(from: source) == nil)
+            try await Self.publish(Self.message(source, "0"))
+            for number in 1...20 {
+                let delivery = try #require(try await transactor.take(from: source))
+                #expect(delivery.text == "\(number - 1)" && !delivery.redelivered)
+                let messages = (0..<3).map { Self.message(sink, "\(number).\($0)") }
+                let left = try await transactor.commit(
+                    messages + [Self.message(source, "\(number)")], settling: delivery)
+                #expect(left == [])
+            }
+            #expect(try await transactor.depth(of: sink) == 60)
+            #expect(try await transactor.depth(of: "\(sink).missing") == nil)
+            await transactor.close()
+            #expect(try await Self.depth(source) == 1)
+        }
+    }
+
+    @Test func `what was not committed was not published, and its cause comes again`() async throws {
+        try await Self.withQueues { source, sink in
+            try await RealBroker.withProxy { proxy in
+                try await Self.publish(Self.message(source, "cause"))
+                let transactor = try Self.transactor(through: proxy)
+                let delivery = try #require(try await transactor.take(from: source))
+                proxy.cut()
+                await #expect(throws: AMQPError.self) {
+                    _ = try await transactor.commit([Self.message(sink, "effect")], settling: delivery)
+                }
+                try await eventually("the cause is back") { try await Self.depth(source) == 1 }
+                #expect(try await Self.depth(sink) == 0)
+                // What an earlier connection delivered is not this one's to settle.
+                let again = try #require(try await transactor.take(from: source))
+                #expect(again.redelivered)
+                await #expect(throws: AMQPError.self) {
+                    _ = try await transactor.commit([], settling: delivery)
+                }
+                #expect(try await transactor.commit([Self.message(sink, "effect")], settling: again) == [])
+                await transactor.close()
+                #expect(try await Self.depth(source) == 0)
+                #expect(try await Self.depth(sink) == 1)
+            }
+        }
+    }
+
+    @Test func `what reaches no queue is named`() async throws {
+        try await Self.withQueues { source, sink in
+            try await Self.publish(Self.message(source, "cause"))
+            let transactor = try Self.transactor()
+            let delivery = try #require(try await transactor.take(from: source))
+            let lost = [Self.message("\(sink).missing", "lost"), Self.message("\(sink).missing", "too")]
+            let left = try await transactor.commit(
+                [Self.message(sink, "kept"), lost[0], Self.message(sink, "as well"), lost[1]], settling: delivery)
+            #expect(left == ["lost", "too"])
+            #expect(try await transactor.depth(of: sink) == 2)
+            #expect(try await transactor.take(from: source) == nil)
+            await transactor.close()
+        }
+    }
+
+    @Test func `a queue that refuses for its length is told apart`() async throws {
+        let limited: [String: AMQPValue] = [
+            "x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish",
+        ]
+        try await Self.withQueues(limited) { source, sink in
+            for text in ["1", "2", "3"] { try await Self.publish(Self.message(source, text)) }
+            let transactor = try Self.transactor()
+            var codes: [AMQPError.Code] = []
+            for _ in 0..<3 {
+                guard let delivery = try await transactor.take(from: source) else { continue }
+                do {
+                    _ = try await transactor.commit(
+                        (0..<50).map { Self.message(sink, "\($0)") }, settling: delivery)
+                } catch let error as AMQPError {
+                    codes.append(error.code)
+                }
+            }
+            #expect(codes.contains(.channelClosed(replyCode: 406)), "\(codes)")
+            await transactor.close()
+        }
+    }
+}

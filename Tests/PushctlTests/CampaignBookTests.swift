@@ -1,0 +1,95 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+
+/// What an operator sees of campaigns and decides about them, on the registry's own tables.
+@Suite(.timeLimit(.minutes(2))) struct CampaignBookTests {
+    private static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
+    private static let id = UUID(uuidString: "0c0c0c0c-0000-5000-8000-000000000001")!
+
+    /// A campaign of two ranges, one of them done, of which a list is kept; and an older one of another app.
+    private func withBook(_ body: (CampaignBook, PostgresPool) async throws -> Void) async throws {
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "registry", directory: Self.migrations, configuration: configuration,
+                logger: Logger(label: "tests.pushctl"))
+            try await TestDatabase.withPool(configuration) { pool in
+                try await pool.execute(
+                    """
+                    INSERT INTO registry.campaign
+                        (id, app, rule, notification, audience, state, estimate, rate, created_at, cut_off, finished_at)
+                    VALUES
+                        (\(Self.id), 'family-portal', 'news', '', 'everyone', 'running', 1000, 50,
+                            now() - interval '11 s', now() - interval '10 s', NULL),
+                        (gen_random_uuid(), 'hide-and-seek', 'news', '', 'topic chat', 'done', 10, NULL,
+                            now() - interval '1 day', now() - interval '1 day', now())
+                    """)
+                try await pool.execute(
+                    """
+                    INSERT INTO registry.campaign_range
+                        (campaign, number, lower, upper, position, users, devices, pushes, without, looked, done)
+                    VALUES (\(Self.id), 0, '', 'm', 'm', 200, 250, 2, 5, 250, true),
+                        (\(Self.id), 1, 'm', NULL, 'n', 40, 50, 1, 0, 50, false)
+                    """)
+                try await pool.execute("INSERT INTO registry.campaign_member VALUES (\(Self.id), 'a')")
+                try await body(CampaignBook(pool), pool)
+            }
+        }
+    }
+
+    @Test func `it lists what is asked for, the latest first, with the sum of its ranges`() async throws {
+        try await withBook { book, _ in
+            let all = try await book.list(app: nil, unfinished: false, limit: 10)
+            #expect(all.map(\.state) == ["running", "done"])
+            #expect(try await book.list(app: nil, unfinished: true, limit: 10).map(\.id) == [Self.id])
+            #expect(try await book.list(app: AppID(rawValue: "hide-and-seek"), unfinished: true, limit: 10) == [])
+            #expect(try await book.list(app: nil, unfinished: false, limit: 1).count == 1)
+            let first = all[0]
+            #expect([first.users, first.devices, first.pushes, first.without, first.looked] == [240, 300, 3, 5, 300])
+            #expect(first.ranges == 2 && first.rangesDone == 1 && first.rate == 50)
+            #expect(CampaignReport.line(first).contains("running  30 %  300 devices  everyone"))
+            let page = CampaignReport.page(first)
+            #expect(page.contains { $0.hasPrefix("a second") && $0.contains("devices") })
+            #expect(page.contains("ranges done       1 of 2"))
+            #expect(CampaignReport.bar(first).hasPrefix("█████████·····················  30 %  300 devices"))
+            #expect(CampaignReport.bar(first).hasSuffix("s left  running"))
+            #expect(CampaignReport.fraction(all[1]) == 1)
+        }
+    }
+
+    @Test func `more than was estimated is not all of it`() async throws {
+        try await withBook { book, pool in
+            try await pool.execute("UPDATE registry.campaign_range SET looked = 900")
+            let campaign = try #require(try await book.campaign(Self.id))
+            #expect(CampaignReport.fraction(campaign) == 0.99)
+        }
+    }
+
+    @Test func `it is paused, resumed and cancelled, each once, and its list goes with it`() async throws {
+        try await withBook { book, pool in
+            let decisions: [(CampaignBook.Decision, Bool, String)] = [
+                (.resume, false, "running"), (.pause, true, "paused"), (.pause, false, "paused"),
+                (.resume, true, "running"), (.pause, true, "paused"), (.cancel, true, "cancelled"),
+                (.cancel, false, "cancelled"), (.resume, false, "cancelled"), (.pause, false, "cancelled"),
+            ]
+            for (decision, changed, state) in decisions {
+                let hasChanged = try await book.decide(decision, about: Self.id)
+                #expect(hasChanged == changed, "\(decision)")
+                let now = try await book.campaign(Self.id)
+                #expect(now?.state == state)
+            }
+            let listed = try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self)
+            #expect(listed == 0)
+            let isKnown = try await book.decide(.cancel, about: UUID())
+            #expect(!isKnown)
+            let states = try await book.list(app: nil, unfinished: false, limit: 10).map(\.state)
+            #expect(states == ["cancelled", "done"])
+        }
+    }
+}

@@ -1,0 +1,137 @@
+"""A broadcast survives what kills its registry and its database: each device has one push in the bulk queue."""
+
+import json
+import subprocess
+import time
+import uuid
+
+import pika
+import pytest
+
+from local_stack import eventually
+
+APP = "hide-and-seek"
+DEVICES = 200_000
+# The senders rest, so that what is published stays where it can be counted.
+SENDERS = ["apns-sender", "fcm-sender"]
+QUEUES = [f"{sender}.pushes.bulk.{APP}" for sender in SENDERS]
+
+
+def query(stack, sql: str) -> str:
+    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], "-v", "ON_ERROR_STOP=1"], input=sql,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def fill(stack, run: str, devices: int) -> None:
+    """Two of three devices are phones with APNs; every user has two of them."""
+    query(stack, f"""
+        BEGIN;
+        SET LOCAL session_replication_role = replica; -- A bulk load announces nothing.
+        INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, registered_at,
+            state_changed_at)
+        SELECT md5('{run}' || n)::uuid, '{APP}', '{run}-' || n / 2, CASE WHEN n % 3 = 0 THEN 'fcm' ELSE 'apns' END,
+            'production', '{run}-' || n, now(), now()
+        FROM generate_series(0, {devices - 1}) AS n;
+        COMMIT;
+        ANALYZE registry.registration;
+    """)
+
+
+def announce(stack, audience: dict, **members) -> str:
+    """What an upstream with the right to publish notifications says; returns the campaign's id."""
+    campaign = str(uuid.uuid4())
+    body = {
+        "type": "heliograph.notification", "version": 1, "app": APP, "rule": "announcement", "lane": "bulk",
+        "trace": {"id": str(uuid.uuid4()), "correlation": "test", "causation": "test"},
+        "content": {"title": "Maintenance", "body": "Tonight at ten", "silent": False},
+        "audience": {"campaign": campaign, **audience}, **members,
+    }
+    with stack.channel() as channel:
+        channel.basic_publish("notifications", f"bulk.{APP}", json.dumps(body).encode(),
+                              pika.BasicProperties(content_type="application/json", delivery_mode=2), mandatory=True)
+    return campaign
+
+
+def pushctl(stack, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([stack.product("pushctl"), "campaigns", *arguments], env={**stack.environment, **stack.env},
+                          capture_output=True, text=True, timeout=120)
+
+
+def state(stack, campaign: str) -> str:
+    return query(stack, f"SELECT state FROM registry.campaign WHERE id = '{campaign}'")
+
+
+def devices_so_far(stack, campaign: str) -> int:
+    return int(query(stack, f"SELECT coalesce(sum(devices), 0) FROM registry.campaign_range WHERE campaign = '{campaign}'"))
+
+
+@pytest.fixture
+def resting_senders(stack):
+    """The senders stand still; what lies in their bulk queues afterwards is thrown away."""
+    for sender in SENDERS:
+        stack.service("stop", sender)
+    yield
+    with stack.channel() as channel:
+        for queue in QUEUES:
+            channel.queue_purge(queue)
+    query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}'")
+    for sender in SENDERS:
+        stack.service("start", sender)
+
+
+def queued(stack) -> list[str]:
+    """Every target in the bulk queues, by its token."""
+    return [target["token"] for queue in QUEUES for _, body in stack.take(queue) for target in json.loads(body)["targets"]]
+
+
+def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_senders):
+    run = uuid.uuid4().hex[:8]
+    fill(stack, run, DEVICES)
+    campaign = announce(stack, {"to": "everyone"})
+    kills = {"token-registry": 0, "database": 0}
+    # In the middle each time: after so many devices, one after the other.
+    for victim, share in [("token-registry", 0.1), ("token-registry", 0.3), ("database", 0.5), ("token-registry", 0.7)]:
+        eventually(lambda: devices_so_far(stack, campaign) >= DEVICES * share, 120, f"{share} of the devices")
+        assert state(stack, campaign) == "running", f"it was over before {victim} could be killed"
+        stack.service("kill", victim)
+        kills[victim] += 1
+        stack.service("start", victim)
+        if victim == "database":
+            stack.service("ready", victim)
+    eventually(lambda: state(stack, campaign) == "done", 180, "the end of the campaign")
+    shown = pushctl(stack, "show", campaign)
+    assert shown.returncode == 0 and "walked            100 %" in shown.stdout, shown
+
+    tokens = queued(stack)
+    twice = len(tokens) - len(set(tokens))
+    missing = {f"{run}-{number}" for number in range(DEVICES)} - set(tokens)
+    print(json.dumps({"devices": DEVICES, "kills": kills, "twice": twice, "missing": len(missing)}))
+    assert (twice, len(missing), len(tokens)) == (0, 0, DEVICES)
+    assert devices_so_far(stack, campaign) == DEVICES
+
+
+def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_senders):
+    run = uuid.uuid4().hex[:8]
+    fill(stack, run, 4000)
+    campaign = announce(stack, {"to": "everyone", "rate": 400})
+    eventually(lambda: devices_so_far(stack, campaign) > 0, 60, "the first devices")
+    assert pushctl(stack, "pause", campaign).stdout.strip() == "paused"
+    assert pushctl(stack, "pause", campaign).returncode != 0
+    time.sleep(2)  # What was under way when it was paused.
+    resting = sum(stack.depth(queue) for queue in QUEUES)
+    time.sleep(2)
+    assert sum(stack.depth(queue) for queue in QUEUES) == resting
+    listed = pushctl(stack, "list", "--unfinished", "--app", APP)
+    assert campaign in listed.stdout and "paused" in listed.stdout
+    assert pushctl(stack, "resume", campaign).stdout.strip() == "resumed"
+    followed = pushctl(stack, "show", "--follow", campaign)
+    assert followed.returncode == 0 and "state             done" in followed.stdout, followed
+    assert sorted(queued(stack)) == sorted(f"{run}-{number}" for number in range(4000))
+
+    cancelled = announce(stack, {"to": "everyone", "rate": 1})
+    eventually(lambda: state(stack, cancelled) == "running", 60, "the second campaign")
+    assert pushctl(stack, "cancel", cancelled).stdout.strip() == "cancelled"
+    assert pushctl(stack, "resume", cancelled).returncode != 0
+    eventually(lambda: stack.depth("token-registry.campaigns") == 0, 60, "the cursor's end")

@@ -1,0 +1,212 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// Campaigns on a real broker and a real database.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))
+struct CampaignRunnerTests {
+    typealias Fixture = StoreFixture
+    typealias A = AudienceFixture
+
+    /// A registry's part that works off campaigns, and what it needs.
+    private struct World: Sendable {
+        let store: RegistrationStore
+        let pool: PostgresPool
+        let bus: TestBus
+        let administrator: AMQPAdministrator
+
+        func runner() throws -> CampaignRunner {
+            CampaignRunner(
+                service: "token-registry", store: CampaignStore(pool),
+                amqp: try AMQPConfiguration(url: bus.url, connectionName: "campaigns"),
+                bus: InMemoryBus(apps: [Fixture.app]), logger: .silent)
+        }
+
+        /// As the stage for notifications does.
+        func open(_ notification: PushProtocol.Notification) async throws {
+            let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [Fixture.app])
+            let inbound = Inbound(
+                queue: .registryNotifications(.bulk), exchange: "notifications", routingKey: "bulk.family-portal",
+                body: try notification.wireBody())
+            let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
+            for verdict in try await handler.handle([delivery]) {
+                #expect(verdict.disposition == .done)
+                for outbound in verdict.outbound {
+                    let answer = try await administrator.publish(outbound.message(from: "token-registry"))
+                    #expect(answer == .confirmed)
+                }
+            }
+        }
+
+        /// The pushes that wait for a sender, taken.
+        func pushes(_ provider: Provider) async throws -> [Push] {
+            var pushes: [Push] = []
+            while let delivery = try await administrator.get(WorkQueue.senderPushes(provider, .bulk, Fixture.app).name) {
+                pushes.append(try Push.decode(wireBody: delivery.body))
+            }
+            return pushes
+        }
+
+        func state() async throws -> String {
+            try await pool.query("SELECT state FROM registry.campaign").single(String.self)
+        }
+    }
+
+    private static func withWorld(_ body: @escaping @Sendable (World) async throws -> Void) async throws {
+        try await Fixture.withStore { store, pool in
+            try await TestBus.run(apps: [Fixture.app]) { bus in
+                let configuration = try AMQPConfiguration(url: bus.url, connectionName: "test")
+                try await AMQPAdministrator.with(configuration, logger: .silent) { administrator in
+                    try await body(World(store: store, pool: pool, bus: bus, administrator: administrator))
+                }
+            }
+        }
+    }
+
+    /// `count` users with a phone each, every tenth with another provider's too.
+    private static func fill(_ pool: PostgresPool, _ count: Int) async throws {
+        for (provider, step) in [("apns", 1), ("fcm", 10)] {
+            try await pool.execute(
+                """
+                INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, registered_at,
+                    state_changed_at)
+                SELECT gen_random_uuid(), \(Fixture.app.rawValue), 'user-' || n, \(provider), 'production',
+                    \(provider) || '-' || n, now(), now()
+                FROM generate_series(1, \(count), \(step)) AS n
+                """)
+        }
+    }
+
+    private static func during(_ runners: [CampaignRunner], _ body: () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for runner in runners { group.addTask { try await runner.run() } }
+            try await body()
+            group.cancelAll()
+        }
+    }
+
+    @Test func `three processes share a campaign, and tell each device once`() async throws {
+        try await Self.withWorld { world in
+            try await Self.fill(world.pool, 30_000)
+            // However often its message comes.
+            for _ in 0..<2 { try await world.open(A.notification(.everyone)) }
+            let runners = [try world.runner(), try world.runner(), try world.runner()]
+            try await Self.during(runners) {
+                try await eventually("the campaign is done", within: .seconds(120)) {
+                    try await world.state() == "done"
+                }
+            }
+            let apns = try await world.pushes(.apns)
+            let fcm = try await world.pushes(.fcm)
+            let tokens = (apns + fcm).flatMap(\.targets).map(\.token.secret)
+            #expect(tokens.count == 33_000 && Set(tokens).count == 33_000)
+            #expect((apns + fcm).allSatisfy { $0.lane == .bulk && $0.targets.count <= Push.maximumTargets })
+            #expect(Set((apns + fcm).map(\.trace.id)).count == apns.count + fcm.count)
+            let notifications = Set((apns + fcm).flatMap(\.targets).map(\.notification))
+            #expect(notifications.count == 30_000)
+            let row = try await world.pool.query(
+                "SELECT sum(devices)::bigint, sum(users)::bigint, sum(pushes)::bigint FROM registry.campaign_range")[0]
+            let sums = [
+                try row.decode(Int.self, at: 0), try row.decode(Int.self, at: 1), try row.decode(Int.self, at: 2),
+            ]
+            #expect(sums == [33_000, 30_000, apns.count + fcm.count])
+            #expect(try await world.bus.status(WorkQueue.registryCampaigns.name).messages == 0)
+        }
+    }
+
+    @Test func `paused it rests, resumed it goes on where it was, cancelled it ends`() async throws {
+        try await Self.withWorld { world in
+            try await Self.fill(world.pool, 100)
+            func set(_ state: String) async throws {
+                try await world.pool.execute(
+                    """
+                    UPDATE registry.campaign SET state = \(state),
+                        finished_at = CASE WHEN \(state) = 'cancelled' THEN clock_timestamp() END
+                    """)
+            }
+            try await world.open(A.notification(.everyone))
+            try await set("paused")
+            try await Self.during([try world.runner()]) {
+                try await eventually("the cursor rests", within: .seconds(60)) {
+                    try await world.bus.status(RetryLevel.seconds5.queueName).messages == 1
+                }
+                #expect(try await world.pushes(.apns) == [])
+                try await set("running")
+                try await eventually("the campaign is done", within: .seconds(60)) {
+                    try await world.state() == "done"
+                }
+            }
+            #expect(try await world.pushes(.apns).flatMap(\.targets).count == 100)
+
+            try await world.pool.execute("DELETE FROM registry.campaign_range")
+            try await world.pool.execute("DELETE FROM registry.campaign")
+            try await world.open(A.notification(.everyone))
+            try await set("cancelled")
+            try await Self.during([try world.runner()]) {
+                try await eventually("the cursor is gone", within: .seconds(60)) {
+                    try await world.bus.status(WorkQueue.registryCampaigns.name).messages == 0
+                }
+            }
+            #expect(try await world.pushes(.apns) == [])
+        }
+    }
+
+    @Test func `users without a device are told of, and a rate is kept`() async throws {
+        try await Self.withWorld { world in
+            try await Self.fill(world.pool, 40)
+            let users = (1...40).map { A.user("user-\($0)") } + [A.user("nobody")]
+            let begin = ContinuousClock.now
+            try await world.open(A.notification(.users(users, part: 1, of: 1), rate: 20))
+            try await Self.during([try world.runner()]) {
+                try await eventually("the campaign is done", within: .seconds(60)) {
+                    try await world.state() == "done"
+                }
+            }
+            // 44 devices at 20 a second: the last of them is due in the third second.
+            #expect(ContinuousClock.now - begin >= .seconds(1))
+            let outcomes = try await world.bus.outcomes(1)
+            #expect(outcomes.map(\.answer) == [.skipped(reason: "no-device")])
+            #expect(
+                outcomes.map(\.notification)
+                    == [DerivedID.notification(campaign: A.campaign, recipient: A.user("nobody"))])
+        }
+    }
+
+    @Test func `what is no cursor is set aside, and stops nothing`() async throws {
+        try await Self.withWorld { world in
+            try await Self.fill(world.pool, 10)
+            _ = try await world.administrator.publish(
+                AMQPMessage(exchange: "devices", routingKey: RoutingKey.campaignCursor, body: Array("{}".utf8)))
+            try await world.open(A.notification(.everyone))
+            try await Self.during([try world.runner()]) {
+                try await eventually("the campaign is done", within: .seconds(60)) {
+                    try await world.state() == "done"
+                }
+            }
+            #expect(try await world.bus.status(WorkQueue.registryCampaigns.deadName).messages == 1)
+        }
+    }
+
+    @Test func `a campaign of an app that nobody configured is dead-lettered`() async throws {
+        try await Fixture.withStore { store, pool in
+            let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [])
+            let inbound = Inbound(
+                queue: .registryNotifications(.bulk), exchange: "notifications", routingKey: "bulk.family-portal",
+                body: try A.notification(.everyone).wireBody())
+            let message = try handler.decode(inbound)
+            let verdicts = try await handler.handle([Delivery(inbound: inbound, message: message)])
+            guard case .deadLetter(let reason) = verdicts[0].disposition else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(reason.code == "unknown-app")
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// Whose turn a step is, and when a campaign is over.
+@Suite(.timeLimit(.minutes(2))) struct CampaignStoreTests {
+    typealias Fixture = StoreFixture
+    typealias A = AudienceFixture
+
+    private static func withCampaign(
+        rate: Int? = nil, _ body: (CampaignStore, CampaignCursor, PostgresPool) async throws -> Void
+    ) async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01")])
+            let campaigns = CampaignStore(pool)
+            let notification = A.notification(.everyone, rate: rate)
+            let cursors = try await campaigns.open(notification, to: notification.audience!)
+            try #require(cursors.count == 1)
+            try await body(campaigns, cursors[0], pool)
+        }
+    }
+
+    private static func state(_ pool: PostgresPool) async throws -> String {
+        try await pool.query("SELECT state FROM registry.campaign").single(String.self)
+    }
+
+    @Test func `one copy of a cursor has its turn, the others wait, and find their step made`() async throws {
+        try await Self.withCampaign { store, cursor, _ in
+            #expect(try await store.claim(cursor, redelivered: false) == .granted(upper: nil))
+            #expect(try await store.claim(cursor, redelivered: false) == .later)
+            // The broker took it back from who had it: nobody makes the step any more.
+            #expect(try await store.claim(cursor, redelivered: true) == .granted(upper: nil))
+            let next = cursor.advanced(past: "a", by: .init(users: 1, devices: 2, pushes: 1, without: 0, looked: 3))
+            #expect(try await store.claim(next, redelivered: false) == .granted(upper: nil))
+            for redelivered in [false, true] {
+                #expect(try await store.claim(cursor, redelivered: redelivered) == .void)
+            }
+            try await store.yield(next)
+            #expect(try await store.claim(next, redelivered: false) == .granted(upper: nil))
+        }
+    }
+
+    @Test func `twenty processes that have one cursor each make one step`() async throws {
+        try await Self.withCampaign { store, cursor, _ in
+            let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<20 {
+                    group.addTask { try await store.claim(cursor, redelivered: false) == .granted(upper: nil) }
+                }
+                return try await group.reduce(into: 0) { if $1 { $0 += 1 } }
+            }
+            #expect(granted == 1)
+        }
+    }
+
+    @Test func `what is opened again begins once, and its cursors come again only where they have not moved`() async throws {
+        try await Self.withCampaign { store, cursor, pool in
+            let notification = A.notification(.everyone)
+            #expect(try await store.open(notification, to: notification.audience!) == [cursor])
+            _ = try await store.claim(cursor.advanced(past: "a", by: .init()), redelivered: false)
+            #expect(try await store.open(notification, to: notification.audience!) == [])
+            #expect(try await pool.query("SELECT count(*) FROM registry.campaign_range").single(Int.self) == 1)
+        }
+    }
+
+    @Test func `paused it waits, resumed it goes on, cancelled it is void`() async throws {
+        try await Self.withCampaign { store, cursor, pool in
+            for (state, claim) in [
+                ("paused", CampaignStore.Claim.later), ("running", .granted(upper: nil)), ("cancelled", .void),
+            ] {
+                try await pool.execute(
+                    """
+                    UPDATE registry.campaign SET state = \(state),
+                        finished_at = CASE WHEN \(state) = 'cancelled' THEN clock_timestamp() END
+                    """)
+                #expect(try await store.claim(cursor, redelivered: false) == claim, "\(state)")
+            }
+        }
+    }
+
+    @Test func `it is done with its last range, and forgets its list`() async throws {
+        try await Fixture.withStore { _, pool in
+            let store = CampaignStore(pool)
+            let users = (0..<30_000).map { A.user("user-\($0)") }
+            for part in 1...3 {
+                let list = A.notification(
+                    .users(Array(users[(part - 1) * 10_000..<part * 10_000]), part: part, of: 3), part: "\(part)")
+                let cursors = try await store.open(list, to: list.audience!)
+                #expect(cursors.count == (part == 3 ? CampaignStore.ranges : 0))
+                for (index, cursor) in cursors.enumerated() {
+                    #expect(try await store.finish(cursor) == (index == cursors.count - 1))
+                    #expect(try await store.claim(cursor, redelivered: true) == .void)
+                }
+            }
+            #expect(try await Self.state(pool) == "done")
+            #expect(try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self) == 0)
+        }
+    }
+
+    @Test func `ranges part an audience evenly, and leave nobody out`() async throws {
+        try await Fixture.withStore { _, pool in
+            let store = CampaignStore(pool)
+            let list = A.notification(
+                .users((0..<24_000).map { A.user("user-\($0)") }, part: 1, of: 1))
+            let cursors = try await store.open(list, to: list.audience!)
+            let campaign = try #require(try await store.campaign(A.campaign))
+            var seen: Set<UserID> = []
+            for var cursor in cursors {
+                var count = 0
+                while !cursor.isAtEnd {
+                    guard case .granted(let upper) = try await store.claim(cursor, redelivered: false) else { break }
+                    let page = try await store.page(of: campaign, after: cursor.position, upTo: upper, limit: 700)
+                    for user in page.users { #expect(seen.insert(user).inserted) }
+                    count += page.users.count
+                    cursor = cursor.advanced(past: page.end, by: .init())
+                }
+                #expect((2900...3100).contains(count), "\(count)")
+            }
+            #expect(seen.count == 24_000)
+        }
+    }
+
+    @Test func `a rate is held by all who ask together`() async throws {
+        try await Self.withCampaign(rate: 10) { store, cursor, pool in
+            #expect(try await store.reserve(10, of: A.campaign, rate: 10) == nil)
+            let wait = try #require(try await store.reserve(10, of: A.campaign, rate: 10))
+            #expect(wait > .zero && wait <= .seconds(1))
+            // Nothing came of it, so the next one need not wait.
+            try await store.release(10, of: A.campaign, rate: 10)
+            let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<10 {
+                    group.addTask { try await store.reserve(1000, of: A.campaign, rate: 10) == nil }
+                }
+                return try await group.reduce(into: 0) { if $1 { $0 += 1 } }
+            }
+            #expect(granted == 1)
+        }
+    }
+
+    @Test func `one that has expired tells nobody else`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01")])
+            let campaigns = CampaignStore(pool)
+            let late = A.notification(.everyone, expiresAt: .now + .seconds(60))
+            let cursor = try await campaigns.open(late, to: late.audience!)[0]
+            let inTime = CampaignSteps(store: campaigns)
+            guard case .step = try await inTime.next(cursor, redelivered: false) else {
+                Issue.record("there was time left")
+                return
+            }
+            let steps = CampaignSteps(store: campaigns, now: { .now + .seconds(61) })
+            guard case .expired = try await steps.next(cursor, redelivered: true) else {
+                Issue.record("it was too late")
+                return
+            }
+            #expect(try await Self.state(pool) == "expired")
+        }
+    }
+}
