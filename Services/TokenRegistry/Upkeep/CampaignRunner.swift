@@ -159,23 +159,16 @@ struct CampaignRunner: Service {
         try await postpone(delivery, on: transactor)
     }
 
-    /// Settles, with all that is published because of it. What the broker takes only in part is published again until it
-    /// has all of it, some of it twice: that is better than never.
+    /// Settles, with all that is published because of it. What reached no queue all the same, since it was deleted in this
+    /// moment, is published again until it does.
     private func settle(
         _ messages: [AMQPMessage], _ delivery: AMQPDelivery, on transactor: AMQPTransactor
     ) async throws {
-        var left: [AMQPMessage] = []
-        do throws(AMQPError) {
-            let returned = Set(try await transactor.commit(messages, settling: delivery))
-            guard !returned.isEmpty else { return }
-            left = messages.filter { returned.contains($0.properties.messageID ?? "") }
-        } catch {
-            guard error.code == .channelClosed(replyCode: 406) else { throw error }
-            left = messages
-        }
+        let returned = Set(try await transactor.commit(messages, settling: delivery))
+        guard !returned.isEmpty else { return }
+        var left = messages.filter { returned.contains($0.properties.messageID ?? "") }
         logger.error(
-            "The broker refuses a part of a campaign, which is published until it is taken: look for a missing queue, or a length limit on a sender's",
-            metadata: ["messages": "\(left.count)"])
+            "The broker has no queue for a part of a campaign: apply the topology", metadata: ["messages": "\(left.count)"])
         while !left.isEmpty {
             let answers = try await bus.publish(left)
             left = zip(left, answers).filter { $1 != .confirmed }.map(\.0)

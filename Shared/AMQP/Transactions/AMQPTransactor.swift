@@ -48,8 +48,11 @@ package actor AMQPTransactor {
     /// Publishes `messages`, mandatory, and acknowledges `delivery`, all of it or nothing.
     ///
     /// - Returns: the messages that reached no queue although the transaction is done, by their message ids.
+    ///
+    /// **No queue that it publishes to may refuse for its length** (`reject-publish`): RabbitMQ says that it is done, and
+    /// drops what was refused.
+    ///
     /// - Throws: when nobody knows whether it was done, and when it was not: `delivery` then comes again, unless it was.
-    ///   `channelClosed(406)` means that a queue refused some of it (it has a length limit): the delivery is settled then.
     package func commit(_ messages: [AMQPMessage], settling delivery: AMQPDelivery) throws(AMQPError) -> [String] {
         guard connection != nil, delivery.tag.generation == generation else {
             throw AMQPError(.connectionLost, operation: "commit", detail: "the connection that delivered it is gone")
