@@ -13,7 +13,8 @@ import ArgumentParser
             given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
             """,
         subcommands: [
-            TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self, PublishCommand.self,
+            TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
+            PublishCommand.self,
             ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self,
         ])
 }

@@ -20,7 +20,8 @@ import ServiceKit
         let database = try context.database(schema: "registry", migration: 3)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
-            queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices], apps: catalog.ids)
+            queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],
+            apps: catalog.ids)
         let store = RegistrationStore(
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 

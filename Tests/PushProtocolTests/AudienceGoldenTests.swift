@@ -50,7 +50,10 @@ import Testing
         (#""to": "everyone""#, #""to": "someone""#, "audience.to"),
         (#""rate": 500"#, #""rate": 0"#, "audience.rate"),
         (#""from": "4.2""#, #""from": "4.x""#, "audience.devices.appVersion.from"),
-        (#""recipients": []"#, #""recipients": [{"user": "1", "notification": "44444444-4444-5444-8444-444444444444"}]"#, "audience"),
+        (
+            #""recipients": []"#,
+            #""recipients": [{"user": "1", "notification": "44444444-4444-5444-8444-444444444444"}]"#, "audience"
+        ),
         (#""to": "everyone""#, #""to": "topic""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "topic", "topic": "a b""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "users", "users": [], "part": 3, "of": 2"#, "audience.part"),

@@ -14,6 +14,7 @@ APP = "hide-and-seek"
 DEVICES = 200_000
 # The senders rest, so that what is published stays where it can be counted.
 SENDERS = ["apns-sender", "fcm-sender"]
+CROWD = "crowd-"
 QUEUES = [f"{sender}.pushes.bulk.{APP}" for sender in SENDERS]
 
 
@@ -76,18 +77,19 @@ def resting_senders(stack):
     with stack.channel() as channel:
         for queue in QUEUES:
             channel.queue_purge(queue)
-    query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}'")
+    query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}' AND user_id LIKE '{CROWD}%'")
     for sender in SENDERS:
         stack.service("start", sender)
 
 
 def queued(stack) -> list[str]:
-    """Every target in the bulk queues, by its token."""
-    return [target["token"] for queue in QUEUES for _, body in stack.take(queue) for target in json.loads(body)["targets"]]
+    """Every target in the bulk queues that is one of the crowd, by its token; the demo's phones are told too."""
+    bodies = [json.loads(body) for queue in QUEUES for _, body in stack.take(queue)]
+    return [target["token"] for body in bodies for target in body["targets"] if target["token"].startswith(CROWD)]
 
 
 def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_senders):
-    run = uuid.uuid4().hex[:8]
+    run = f"{CROWD}{uuid.uuid4().hex[:8]}"
     fill(stack, run, DEVICES)
     campaign = announce(stack, {"to": "everyone"})
     kills = {"token-registry": 0, "database": 0}
@@ -109,12 +111,14 @@ def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_sende
     missing = {f"{run}-{number}" for number in range(DEVICES)} - set(tokens)
     print(json.dumps({"devices": DEVICES, "kills": kills, "twice": twice, "missing": len(missing)}))
     assert (twice, len(missing), len(tokens)) == (0, 0, DEVICES)
-    assert devices_so_far(stack, campaign) == DEVICES
+    # What an operator is shown is what was published, however often somebody died in between.
+    others = int(query(stack, f"SELECT count(*) FROM registry.registration WHERE app = '{APP}' AND state = 'active'"))
+    assert devices_so_far(stack, campaign) == others
 
 
 def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_senders):
-    run = uuid.uuid4().hex[:8]
-    fill(stack, run, 4000)
+    run = f"{CROWD}{uuid.uuid4().hex[:8]}"
+    fill(stack, run, 2000)
     campaign = announce(stack, {"to": "everyone", "rate": 400})
     eventually(lambda: devices_so_far(stack, campaign) > 0, 60, "the first devices")
     assert pushctl(stack, "pause", campaign).stdout.strip() == "paused"
@@ -128,7 +132,7 @@ def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_sende
     assert pushctl(stack, "resume", campaign).stdout.strip() == "resumed"
     followed = pushctl(stack, "show", "--follow", campaign)
     assert followed.returncode == 0 and "state             done" in followed.stdout, followed
-    assert sorted(queued(stack)) == sorted(f"{run}-{number}" for number in range(4000))
+    assert sorted(queued(stack)) == sorted(f"{run}-{number}" for number in range(2000))
 
     cancelled = announce(stack, {"to": "everyone", "rate": 1})
     eventually(lambda: state(stack, cancelled) == "running", 60, "the second campaign")

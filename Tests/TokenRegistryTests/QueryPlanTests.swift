@@ -59,7 +59,8 @@ import Testing
                 """)
             let campaign = UUID()
             try await pool.execute(
-                "INSERT INTO registry.campaign (id, app, rule, notification, audience) VALUES (\(campaign), 'a', 'r', '', '')")
+                "INSERT INTO registry.campaign (id, app, rule, notification, audience) VALUES (\(campaign), 'a', 'r', '', '')"
+            )
             try await pool.execute(
                 """
                 INSERT INTO registry.campaign_member (campaign, user_id)
@@ -96,34 +97,35 @@ import Testing
             let devices = claims.map { ($0.device, $0) }
             let first = claims[0].device
             let installation = RegistrationStore.Installation(app: claims[0].app, id: claims[0].installation!)
-            let statements: [(String, SQL)] = [
-                ("resolving 200 users", RegistrationStore.resolution(of: users)),
-                ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
-                ("registering", RegistrationStore.upsert(devices)),
-                (
-                    "settling installations",
-                    RegistrationStore.settle(
-                        claims.map { .init(app: $0.app, id: $0.installation!) })
-                ),
-                ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
-                ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.user, nil) })),
-                (
-                    "deactivating",
-                    RegistrationStore.invalidation(
-                        claims.map { .init(app: $0.app, device: $0.device, notRegisteredSince: .now, reason: "r") })
-                ),
-                ("correcting", RegistrationStore.correction(of: first, to: claims[1].device, in: .development)),
-                ("listing", RegistrationStore.record(of: users[0])),
-                ("reading one's own", RegistrationStore.possessions(of: users[0])),
-                ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
-                (
-                    "ending an installation",
-                    RegistrationStore.ending(installation, of: users[0].user, except: [first], because: "r")
-                ),
-                ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
-                ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
-                ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
-            ] + Self.walks(users)
+            let statements: [(String, SQL)] =
+                [
+                    ("resolving 200 users", RegistrationStore.resolution(of: users)),
+                    ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
+                    ("registering", RegistrationStore.upsert(devices)),
+                    (
+                        "settling installations",
+                        RegistrationStore.settle(
+                            claims.map { .init(app: $0.app, id: $0.installation!) })
+                    ),
+                    ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
+                    ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.user, nil) })),
+                    (
+                        "deactivating",
+                        RegistrationStore.invalidation(
+                            claims.map { .init(app: $0.app, device: $0.device, notRegisteredSince: .now, reason: "r") })
+                    ),
+                    ("correcting", RegistrationStore.correction(of: first, to: claims[1].device, in: .development)),
+                    ("listing", RegistrationStore.record(of: users[0])),
+                    ("reading one's own", RegistrationStore.possessions(of: users[0])),
+                    ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
+                    (
+                        "ending an installation",
+                        RegistrationStore.ending(installation, of: users[0].user, except: [first], because: "r")
+                    ),
+                    ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
+                    ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
+                    ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
+                ] + Self.walks(users)
             for (what, statement) in statements {
                 let plan = try await Self.plan(statement, pool)
                 #expect(!plan.contains("Seq Scan on registration"), "\(what):\n\(plan)")

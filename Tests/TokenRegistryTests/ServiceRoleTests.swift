@@ -46,7 +46,8 @@ import Testing
             let campaigns = CampaignStore(service)
             let list = AudienceFixture.notification(.users([AudienceFixture.user("b")], part: 1, of: 1), rate: 5)
             let cursor = try await campaigns.open(list, to: list.audience!)[0]
-            guard case .step(let step) = try await CampaignSteps(store: campaigns).next(cursor, redelivered: false) else {
+            guard case .step(let step) = try await CampaignSteps(store: campaigns).next(cursor, redelivered: false)
+            else {
                 Issue.record("no step could be made")
                 return
             }

@@ -60,7 +60,9 @@ import Testing
         try await RoutesTests.withRoutes { client, store in
             let app = AppID(rawValue: "shared")!
             try await MembershipStore(store.database).apply(
-                (0..<MembershipStore.mostGroups).map { AudienceFixture.member("a", .tag(AudienceFixture.name("t\($0)")), app: app) })
+                (0..<MembershipStore.mostGroups).map {
+                    AudienceFixture.member("a", .tag(AudienceFixture.name("t\($0)")), app: app)
+                })
             for (uri, status) in [("/v1/topics/one-more", 422), ("/v1/topics/another", 422)] {
                 try await client.execute(uri: uri, method: .put, headers: RoutesTests.headers(bearer)) {
                     #expect($0.status.code == status)

@@ -29,7 +29,8 @@ struct TopicRoutes: Sendable {
                 guard try await store.apply([change]) == 1 else {
                     throw APIRefusal(
                         status: .unprocessableContent,
-                        message: "you are in \(MembershipStore.mostGroups) topics and tags, which is the most; leave some")
+                        message:
+                            "you are in \(MembershipStore.mostGroups) topics and tags, which is the most; leave some")
                 }
                 return Response(status: .noContent)
             }

@@ -53,7 +53,8 @@ struct CampaignStep: Hashable, Sendable {
         plan = PushPlan(notification, devices: page.devices, now: now)
         tally = CampaignTally(
             users: Int64(page.users.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
-            pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }), looked: Int64(page.looked))
+            pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }),
+            looked: Int64(page.looked))
         next = cursor.advanced(past: page.end, by: tally)
     }
 }

@@ -15,7 +15,8 @@ extension CampaignStore {
         case .everyone: return try await everyone(in: span, of: campaign, limit: limit)
         case .group(let group):
             return try await members(
-                AudienceQueries.members(of: group, in: campaign.app, span: span, limit: limit), of: campaign, limit: limit)
+                AudienceQueries.members(of: group, in: campaign.app, span: span, limit: limit), of: campaign,
+                limit: limit)
         case .users:
             return try await members(
                 AudienceQueries.listed(by: campaign.id, span: span, limit: limit), of: campaign, limit: limit)

@@ -54,7 +54,9 @@ struct MembershipStore: Sendable {
     /// The topics that a user subscribes to, in their order.
     func topics(of user: AppUser) async throws(PostgresError) -> [GroupName] {
         var topics: [GroupName] = []
-        for row in try await database.query(Self.list(of: user)) { topics.append(try row.decode(GroupName.self, at: 0)) }
+        for row in try await database.query(Self.list(of: user)) {
+            topics.append(try row.decode(GroupName.self, at: 0))
+        }
         return topics
     }
 

@@ -168,7 +168,8 @@ struct CampaignRunner: Service {
         guard !returned.isEmpty else { return }
         var left = messages.filter { returned.contains($0.properties.messageID ?? "") }
         logger.error(
-            "The broker has no queue for a part of a campaign: apply the topology", metadata: ["messages": "\(left.count)"])
+            "The broker has no queue for a part of a campaign: apply the topology",
+            metadata: ["messages": "\(left.count)"])
         while !left.isEmpty {
             let answers = try await bus.publish(left)
             left = zip(left, answers).filter { $1 != .confirmed }.map(\.0)

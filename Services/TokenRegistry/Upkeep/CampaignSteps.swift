@@ -78,9 +78,10 @@ final class CampaignSteps: Sendable {
         }
         let page = try await store.page(of: campaign, after: cursor.position, upTo: upper, limit: limit)
         let step = CampaignStep(campaign, at: cursor, page, now: now)
-        let outbound = try step.plan.outbound() + [
-            Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)
-        ]
+        let outbound =
+            try step.plan.outbound() + [
+                Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)
+            ]
         let queues = step.plan.pushes.map { WorkQueue.senderPushes($0.provider, $0.lane, $0.app).name }
         return .step(
             Step(

@@ -65,11 +65,14 @@ extension Notification {
             : try container.decodeIfPresent([Recipient].self, forKey: .recipients) ?? []
         guard audience == nil || recipients.isEmpty else {
             throw DecodingError.dataCorruptedError(
-                forKey: .audience, in: container, debugDescription: "a notification has recipients or an audience, not both")
+                forKey: .audience, in: container,
+                debugDescription: "a notification has recipients or an audience, not both")
         }
         self.init(
-            trace: try container.decode(Trace.self, forKey: .trace), app: try container.decode(AppID.self, forKey: .app),
-            rule: try container.decode(String.self, forKey: .rule), lane: try container.decode(Lane.self, forKey: .lane),
+            trace: try container.decode(Trace.self, forKey: .trace),
+            app: try container.decode(AppID.self, forKey: .app),
+            rule: try container.decode(String.self, forKey: .rule),
+            lane: try container.decode(Lane.self, forKey: .lane),
             content: try container.decode(Content.self, forKey: .content),
             expiresAt: try container.decodeIfPresent(Timestamp.self, forKey: .expiresAt),
             delivery: try container.decodeIfPresent(DeliveryPolicy.self, forKey: .delivery), recipients: recipients,

@@ -19,11 +19,14 @@ enum AudienceFixture {
     ) -> PushProtocol.Notification {
         PushProtocol.Notification(
             trace: Trace(id: DerivedID.uuid5(campaign, ["n", part]), correlation: "e", causation: "e"), app: app,
-            rule: "announcement", lane: .interactive, content: Content(body: "hi"), expiresAt: expiresAt, recipients: [],
+            rule: "announcement", lane: .interactive, content: Content(body: "hi"), expiresAt: expiresAt,
+            recipients: [],
             audience: Audience(campaign: campaign, members: members, devices: devices, rate: rate))
     }
 
-    static func member(_ user: String, _ group: UserGroup, joins: Bool = true, at: Timestamp? = nil, app: AppID = Fixture.app)
+    static func member(
+        _ user: String, _ group: UserGroup, joins: Bool = true, at: Timestamp? = nil, app: AppID = Fixture.app
+    )
         -> MembershipStore.Change
     {
         .init(app: app, change: MembershipChange(user: Self.user(user), group: group, joins: joins, at: at))

@@ -12,7 +12,9 @@ import Testing
     typealias A = AudienceFixture
 
     /// Ten users with a device each, `u0` with three, and one of another app.
-    private static func withTen(_ body: (CampaignStore, RegistrationStore, PostgresPool) async throws -> Void) async throws {
+    private static func withTen(_ body: (CampaignStore, RegistrationStore, PostgresPool) async throws -> Void)
+        async throws
+    {
         try await Fixture.withStore { store, pool in
             try await store.register((0..<10).map { Fixture.claim("u\($0)", "0\($0)") })
             try await store.register([Fixture.claim("u0", "aa"), Fixture.claim("u0", "bb", .fcm)])
@@ -52,7 +54,8 @@ import Testing
         }
     }
 
-    @Test func `a list in parts begins when all are there, in whatever order and however often they come`() async throws {
+    @Test func `a list in parts begins when all are there, in whatever order and however often they come`() async throws
+    {
         try await Self.withTen { campaigns, _, pool in
             func part(_ number: Int, _ users: [String]) -> PushProtocol.Notification {
                 A.notification(.users(users.map(A.user), part: number, of: 3), part: "\(number)")
@@ -92,7 +95,8 @@ import Testing
             }
             try await store.register([
                 claim("a", "01", .alert, ["de-CH", "Europe/Zurich", "2.10"]),
-                claim("b", "02", .alert, ["de", "Europe/Berlin", "2.9"]), claim("c", "03", .alert, ["den", nil, "2.0.0"]),
+                claim("b", "02", .alert, ["de", "Europe/Berlin", "2.9"]),
+                claim("c", "03", .alert, ["den", nil, "2.0.0"]),
                 claim("d", "04", .fcmToken, [nil, nil, nil], ago: 48),
                 claim("e", "05", .fcmWeb, ["DE-at", "Europe/Vienna", "beta"]),
                 claim("f", "06", .fid, ["en", "Europe/Zurich", "3.1-rc1"]),
@@ -103,7 +107,8 @@ import Testing
             let cases: [(DeviceFilter, [String])] = [
                 (.init(), ["01", "02", "03", "04", "05", "06"]), (.init(platform: []), []),
                 (.init(platform: [.apple]), ["01", "02", "03"]), (.init(platform: [.android]), ["04", "06"]),
-                (.init(platform: [.web, .apple]), ["01", "02", "03", "05"]), (.init(locale: ["de"]), ["01", "02", "05"]),
+                (.init(platform: [.web, .apple]), ["01", "02", "03", "05"]),
+                (.init(locale: ["de"]), ["01", "02", "05"]),
                 (.init(locale: ["de-CH", "EN"]), ["01", "06"]), (.init(timeZone: ["Europe/Zurich"]), ["01", "06"]),
                 (.init(appVersion: .init(from: version("2.10"))), ["01", "06"]),
                 (.init(appVersion: .init(until: version("2.10"))), ["02", "03"]),
@@ -120,7 +125,8 @@ import Testing
         }
     }
 
-    @Test func `of two words about a membership the later counts, and after an erasure none from before`() async throws {
+    @Test func `of two words about a membership the later counts, and after an erasure none from before`() async throws
+    {
         try await Self.withTen { campaigns, store, pool in
             let memberships = MembershipStore(pool)
             let beta = UserGroup.topic(A.name("beta"))

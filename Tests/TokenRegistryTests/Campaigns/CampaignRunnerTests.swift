@@ -48,7 +48,8 @@ struct CampaignRunnerTests {
         /// The pushes that wait for a sender, taken.
         func pushes(_ provider: Provider) async throws -> [Push] {
             var pushes: [Push] = []
-            while let delivery = try await administrator.get(WorkQueue.senderPushes(provider, .bulk, Fixture.app).name) {
+            while let delivery = try await administrator.get(WorkQueue.senderPushes(provider, .bulk, Fixture.app).name)
+            {
                 pushes.append(try Push.decode(wireBody: delivery.body))
             }
             return pushes

@@ -56,7 +56,9 @@ import Testing
         }
     }
 
-    @Test func `what is opened again begins once, and its cursors come again only where they have not moved`() async throws {
+    @Test func `what is opened again begins once, and its cursors come again only where they have not moved`()
+        async throws
+    {
         try await Self.withCampaign { store, cursor, pool in
             let notification = A.notification(.everyone)
             #expect(try await store.open(notification, to: notification.audience!) == [cursor])
