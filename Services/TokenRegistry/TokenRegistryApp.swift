@@ -17,7 +17,7 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps()
         let verifier = try await BearerVerifier(catalog, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 3)
+        let database = try context.database(schema: "registry", migration: 4)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
             queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],
