@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Messaging
 @testable import PushSending
 import PushProtocol
 import TestSupport
@@ -7,9 +8,9 @@ import Testing
 struct SettledTargetsTests {
     private let time = ManualTime()
 
-    private func outcome(_ target: Push.Target) -> Outcome {
+    private func outcome(_ target: Push.Target, _ answer: Outcome.Answer = .accepted(id: nil)) -> Outcome {
         Outcome(
-            notification: target.notification, device: target.device, answer: .accepted(id: nil), at: .sample,
+            notification: target.notification, device: target.device, answer: answer, at: .sample,
             registeredAt: target.registeredAt)
     }
 
@@ -19,28 +20,96 @@ struct SettledTargetsTests {
         return push
     }
 
+    private func delivery(_ push: Push) -> Delivery<Push> {
+        Delivery(
+            inbound: Inbound(
+                queue: .senderPushes(.apns, push.lane, push.app), exchange: "pushes", routingKey: "", body: []),
+            message: push)
+    }
+
+    private func remember(_ outcomes: [Outcome], of push: Push, in settled: SettledTargets) {
+        var settlement = PushSettlement()
+        for outcome in outcomes { settlement.settle(outcome) }
+        settled.remember([settlement], of: [delivery(push)])
+    }
+
+    private func known(_ push: Push, to settled: SettledTargets) -> SettledTargets.Recollection? {
+        settled.outcomes(of: [delivery(push)])[0]
+    }
+
     @Test func `what was settled is answered again, and the rest is left`() {
         let settled = SettledTargets(clock: time.clock), push = push(1)
-        #expect(settled.outcomes(of: push) == nil)
-        settled.remember([outcome(push.targets[1])], of: push.trace.id)
-        settled.remember([outcome(push.targets[2])], of: push.trace.id)
-        let known = settled.outcomes(of: push)
+        #expect(known(push, to: settled) == nil)
+        remember([outcome(push.targets[1])], of: push, in: settled)
+        remember([outcome(push.targets[2])], of: push, in: settled)
+        let known = known(push, to: settled)
         #expect(push.targets.indices.map { known?.isMissing($0) } == [true, false, false])
         #expect(known?.outcomes == [outcome(push.targets[1]), outcome(push.targets[2])])
-        #expect(settled.outcomes(of: self.push(2)) == nil)
+        #expect(self.known(self.push(2), to: settled) == nil)
+    }
+
+    @Test func `what was recalled is not remembered once more`() {
+        let settled = SettledTargets(capacity: 3, clock: time.clock), push = push(1)
+        remember([outcome(push.targets[0])], of: push, in: settled)
+        var again = PushSettlement(recalled: known(push, to: settled)?.outcomes ?? [])
+        again.settle(outcome(push.targets[1]))
+        settled.remember([again], of: [delivery(push)])
+        remember([outcome(push.targets[2])], of: push, in: settled)
+        #expect(known(push, to: settled)?.outcomes == push.targets.map { outcome($0) })
+    }
+
+    @Test(
+        arguments: [
+            .accepted(id: nil), .accepted(id: "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a"),
+            .accepted(id: "6F1F8F5E-53F2-5B0C-9D0A-0B1DE15C7C3A"), .accepted(id: "projects/p/messages/0:1%2"),
+            .unregistered(since: Timestamp(milliseconds: 5), reason: "Unregistered"),
+            .rejected(reason: "BadDeviceToken", suspectToken: true), .throttled(reason: "TooManyRequests"),
+            .misconfigured(reason: "x"), .expired, .skipped(reason: "unconfigured"), .unknown(reason: "timed-out"),
+        ] as [Outcome.Answer])
+    func `an answer is remembered to the letter`(answer: Outcome.Answer) {
+        let settled = SettledTargets(clock: time.clock), push = push(1, targets: 2)
+        var outcomes = push.targets.map { outcome($0, answer) }
+        outcomes[0].elsewhere = .development
+        outcomes[1].registeredAt = nil
+        remember(outcomes, of: push, in: settled)
+        #expect(known(push, to: settled)?.outcomes == outcomes)
     }
 
     @Test func `it is forgotten after its lifetime`() {
         let settled = SettledTargets(lifetime: .seconds(60), clock: time.clock), push = push(1)
-        settled.remember([outcome(push.targets[0])], of: push.trace.id)
-        time.advance(by: .seconds(61))
-        #expect(settled.outcomes(of: push) == nil)
+        remember([outcome(push.targets[0])], of: push, in: settled)
+        time.advance(by: .seconds(59))
+        #expect(known(push, to: settled) != nil)
+        time.advance(by: .seconds(2))
+        #expect(known(push, to: settled) == nil)
     }
 
-    @Test func `the oldest pushes make room`() {
+    @Test func `the oldest make room`() {
         let settled = SettledTargets(capacity: 6, clock: time.clock)
         let pushes = (1...3).map { push($0) }
-        for push in pushes { settled.remember(push.targets.map(outcome)[...], of: push.trace.id) }
-        #expect(pushes.map { settled.outcomes(of: $0)?.outcomes.count } == [nil, 3, 3])
+        for push in pushes { remember(push.targets.map { outcome($0) }, of: push, in: settled) }
+        #expect(pushes.map { known($0, to: settled)?.outcomes.count } == [nil, 3, 3])
+    }
+
+    @Test func `of many pushes, many of them at once, the last ones are known and no other`() {
+        var random = SplitMix(seed: 21)
+        let settled = SettledTargets(capacity: 100, clock: time.clock)
+        var model: [(push: Push, outcome: Outcome)] = []
+        let pushes = (0..<60).map { push($0, targets: 4) }
+        let answers: [Outcome.Answer] = [.accepted(id: nil), .expired, .accepted(id: "projects/p/messages/1")]
+        for _ in 0..<2000 {
+            let push = pushes.randomElement(using: &random)!
+            let target = push.targets.randomElement(using: &random)!
+            guard !model.suffix(100).contains(where: { $0.push.trace.id == push.trace.id && $0.outcome.device == target.device })
+            else { continue }
+            let outcome = outcome(target, answers.randomElement(using: &random)!)
+            remember([outcome], of: push, in: settled)
+            model.append((push, outcome))
+            let asked = pushes.randomElement(using: &random)!
+            let expected = model.suffix(100).filter { $0.push.trace.id == asked.trace.id }.map(\.outcome)
+            let known = known(asked, to: settled)?.outcomes ?? []
+            #expect(Set(known) == Set(expected))
+        }
+        #expect(model.count > 500)
     }
 }

@@ -47,8 +47,14 @@ struct APNsLetter: Sendable {
 
         /// The letter of a push; `nil` when it gives headers of its own.
         func letter(for content: Content, expiresAt: Timestamp?) -> APNsLetter? {
-            guard content.apns?.headers == nil, content.collapseKey == nil, letters.count == 4 else { return nil }
-            let place = (content.silent ? 2 : 0) + (expiresAt == nil ? 0 : 1)
+            guard content.apns?.headers == nil, content.collapseKey == nil else { return nil }
+            return letter(silent: content.silent, expiresAt: expiresAt)
+        }
+
+        /// The letter of a push without headers and collapse key of its own.
+        func letter(silent: Bool, expiresAt: Timestamp?) -> APNsLetter? {
+            guard letters.count == 4 else { return nil }
+            let place = (silent ? 2 : 0) + (expiresAt == nil ? 0 : 1)
             return APNsLetter(letters[place], expiration: expiresAt?.seconds)
         }
     }

@@ -75,3 +75,104 @@ extension APNsPayload {
         }
     }
 }
+
+extension APNsPayload {
+    /// The same of a content that was not read: its members go into the payload as they stand.
+    static func write(_ text: ContentText, badge: Int?) -> [UInt8]? {
+        let members = text.members
+        let badge = badge ?? text.badge
+        guard !text.hasReservedData, badge.map({ $0 >= 0 }) ?? true,
+            text.silent || badge != nil || !members.sound.isAbsent || members.haveAlert
+        else { return nil }
+        return text.bytes { source in
+            ByteCursor.bytes(atMost: 320 + members.length) { json in
+                json.put(#"{"aps":"#)
+                if text.silent {
+                    json.put(#"{"content-available":1}"#)
+                } else {
+                    writeVisible(members, badge, source, to: &json)
+                }
+                writeData(text, source, to: &json)
+                if !text.silent, !members.image.isAbsent {
+                    json.put(#","image":"#)
+                    json.put(members.image, source)
+                }
+                json.put("}")
+            }
+        }
+    }
+
+    private static func writeVisible(
+        _ members: ContentText.Members, _ badge: Int?, _ source: UnsafeBufferPointer<UInt8>, to json: inout ByteCursor
+    ) {
+        var separator: StaticString = "{"
+        func text(_ name: StaticString, _ place: ContentText.Place, _ json: inout ByteCursor) {
+            guard !place.isAbsent else { return }
+            json.put(separator)
+            separator = ","
+            json.put(name)
+            json.put(place, source)
+        }
+        if members.haveAlert {
+            json.put(#"{"alert":"#)
+            text(#""body":"#, members.body, &json)
+            text(#""subtitle":"#, members.subtitle, &json)
+            text(#""title":"#, members.title, &json)
+            json.put("}")
+            separator = ","
+        }
+        if let badge {
+            json.put(separator)
+            separator = ","
+            json.put(#""badge":"#)
+            json.put(Int64(badge))
+        }
+        text(#""category":"#, members.category, &json)
+        text(#""interruption-level":"#, members.interruptionLevel, &json)
+        if !members.image.isAbsent {
+            json.put(separator)
+            separator = ","
+            json.put(#""mutable-content":1"#)
+        }
+        text(#""sound":"#, members.sound, &json)
+        text(#""thread-id":"#, members.thread, &json)
+        json.put("}")
+    }
+
+    /// The app's own data, with the link in its place among them.
+    private static func writeData(
+        _ text: ContentText, _ source: UnsafeBufferPointer<UInt8>, to json: inout ByteCursor
+    ) {
+        let (data, link) = (text.members.data, text.members.deepLink)
+        guard !data.isAbsent || !link.isAbsent else { return }
+        json.put(#","data":"#)
+        guard !link.isAbsent else { return json.put(data, source) }
+        let before = data.isAbsent ? 0..<0 : data.range.lowerBound..<text.placeOfLink
+        let after = data.isAbsent ? 0..<0 : text.placeOfLink..<data.range.upperBound
+        if data.isAbsent { json.put("{") }
+        json.put(UnsafeBufferPointer(rebasing: source[before]))
+        // A bracket alone is no member.
+        if before.count > 1, after.count == 1 { json.put(",") }
+        json.put(#""deep_link":"#)
+        json.put(link, source)
+        if after.count > 1 { json.put(",") }
+        json.put(UnsafeBufferPointer(rebasing: source[after]))
+        if data.isAbsent { json.put("}") }
+    }
+}
+
+extension ContentText.Members {
+    fileprivate var haveAlert: Bool { !title.isAbsent || !subtitle.isAbsent || !body.isAbsent }
+
+    /// The bytes of those that go into a payload.
+    fileprivate var length: Int {
+        title.count + subtitle.count + body.count + sound.count + category.count + thread.count + deepLink.count
+            + image.count + interruptionLevel.count + data.count
+    }
+}
+
+extension ByteCursor {
+    fileprivate mutating func put(_ place: ContentText.Place, _ source: UnsafeBufferPointer<UInt8>) {
+        put(UnsafeBufferPointer(rebasing: source[place.range]))
+    }
+}

@@ -20,6 +20,7 @@ struct APNsWire: PushWire {
     var path: String? { nil }
 
     func render(_ push: Push, now: Timestamp) -> any PushRendering {
+        if let rendering = rendering(asItCame: push) { return rendering }
         let broadcast: Result<APNsBroadcast, LocalRejection>? =
             if push.targets.contains(where: { $0.address == .channel }) {
                 Result { () throws(LocalRejection) in
@@ -42,6 +43,17 @@ struct APNsWire: PushWire {
         } catch {
             return APNsRendering(letter: .failure(error), bodies: .byBadge([:]), broadcast: broadcast)
         }
+    }
+
+    /// The rendering of a push whose content need not be read, since its text goes into the payload as it stands;
+    /// `nil` for any other.
+    private func rendering(asItCame push: Push) -> APNsRendering? {
+        guard let text = push.contentText, text.members.collapseKey.isAbsent, let badge = push.commonBadge,
+            let letter = plain.letter(silent: text.silent, expiresAt: push.expiresAt),
+            authentication().objection(to: letter.pushType, topic: letter.topic) == nil,
+            let body = APNsPayload.write(text, badge: badge), body.count <= letter.pushType.maximumPayload
+        else { return nil }
+        return APNsRendering(letter: .success(letter), bodies: .one(.success(body)), broadcast: nil)
     }
 
     private static func bodies(of push: Push, _ pushType: APNsPushType) -> APNsRendering.Bodies {
@@ -78,5 +90,15 @@ struct APNsWire: PushWire {
         let payload = try APNsPayload.render(content, badge: badge)
         try pushType.check(payload)
         return JSONText.bytes(of: payload)
+    }
+}
+
+extension Push {
+    /// The badge of every target; `nil` where they differ, or are not all devices.
+    fileprivate var commonBadge: Int?? {
+        guard let first = targets.first,
+            targets.allSatisfy({ $0.badge == first.badge && $0.address == nil })
+        else { return nil }
+        return .some(first.badge)
     }
 }

@@ -40,8 +40,7 @@ extension ConsumerRole {
         for tag in orders.requeued where tag.generation != generation || !tracker.requeue(tag.value) { stale += 1 }
         if stale > 0 { shelf.staleSettlements.add(stale, ordering: .relaxed) }
         for subscription in orders.subscribed {
-            consumptions[subscription.id] = Consumption(
-                subscription: subscription, backoff: Backoff(backoff), nextTry: now)
+            consumptions[subscription.id] = Consumption(subscription, backoff: Backoff(backoff), nextTry: now)
         }
         if !orders.subscribed.isEmpty { showSubscriptions() }
         return orders
@@ -74,19 +73,19 @@ extension ConsumerRole {
             // Asked first: a missing queue would close the channel, and with it everyone else's consumers.
             guard try connection.queueStatus(subscription.queue) != nil else {
                 hold(
-                    id,
+                    consumption,
                     AMQPError(
                         .channelClosed(replyCode: 404), operation: "consume \(subscription.queue)",
                         detail: "there is no such queue"),
                     now: now)
                 continue
             }
-            byTag[subscription.consumerTag] = id
+            byTag[subscription.consumerTag] = consumption
             subscribing = id
             try connection.consume(
                 subscription.queue, consumerTag: subscription.consumerTag, prefetch: subscription.prefetch)
             subscribing = nil
-            consumptions[id]?.nextTry = nil
+            consumption.nextTry = nil
             subscription.state = .active
         }
     }

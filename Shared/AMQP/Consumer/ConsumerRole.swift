@@ -2,13 +2,19 @@ internal import Logging
 
 /// The in connection: keeps the subscriptions consuming, hands their deliveries out, and settles what comes back.
 struct ConsumerRole: ConnectionRole {
-    /// One subscription as this thread sees it.
-    struct Consumption {
+    /// One subscription as this thread sees it. A class, since each delivery looks for it.
+    final class Consumption {
         let subscription: AMQPSubscription
         var backoff: Backoff
         /// When to (re)subscribe; nil while the broker has our consumer.
         var nextTry: ContinuousClock.Instant?
         var burst: [AMQPDelivery] = []
+
+        init(_ subscription: AMQPSubscription, backoff: Backoff, nextTry: ContinuousClock.Instant) {
+            self.subscription = subscription
+            self.backoff = backoff
+            self.nextTry = nextTry
+        }
     }
 
     let inbox: ConsumerInbox
@@ -18,9 +24,12 @@ struct ConsumerRole: ConnectionRole {
     let backoff: BackoffPolicy
 
     var consumptions: [UInt64: Consumption] = [:]
-    var byTag: [String: UInt64] = [:]
+    /// Those that the broker delivers to, by consumer tag.
+    var byTag: [String: Consumption] = [:] { didSet { latest = nil } }
+    /// The one that was delivered to last: mostly the next one too.
+    private var latest: (tag: String, consumption: Consumption)?
     /// Those with something in their burst.
-    private var bursting: [UInt64] = []
+    private var bursting: [Consumption] = []
     var generation: UInt64 = 0
     var tracker = AckTracker()
     private var assembler = FrameAssembler()
@@ -51,14 +60,14 @@ struct ConsumerRole: ConnectionRole {
         byTag.removeAll()
         let culprit = subscribing
         subscribing = nil
-        for id in Array(consumptions.keys) {
-            _ = consumptions[id]?.subscription.buffer.removeAll()
-            consumptions[id]?.burst = []
+        for (id, consumption) in consumptions {
+            _ = consumption.subscription.buffer.removeAll()
+            consumption.burst = []
             if id == culprit {
-                hold(id, error, now: now)
-            } else if consumptions[id]?.nextTry == nil {
-                consumptions[id]?.nextTry = now
-                consumptions[id]?.subscription.state = .waiting(since: now, lastError: error)
+                hold(consumption, error, now: now)
+            } else if consumption.nextTry == nil {
+                consumption.nextTry = now
+                consumption.subscription.state = .waiting(since: now, lastError: error)
             }
         }
         if case .channelClosed = error.code, culprit != nil { return .atOnce }
@@ -66,15 +75,13 @@ struct ConsumerRole: ConnectionRole {
     }
 
     /// Puts a subscription off for a while.
-    mutating func hold(_ id: UInt64, _ error: AMQPError, now: ContinuousClock.Instant) {
-        guard var consumption = consumptions[id] else { return }
+    func hold(_ consumption: Consumption, _ error: AMQPError, now: ContinuousClock.Instant) {
         let pause = consumption.backoff.next()
         consumption.nextTry = now + pause
         switch consumption.subscription.state {
         case .waiting(let since, _): consumption.subscription.state = .waiting(since: since, lastError: error)
         case .active, .cancelled: consumption.subscription.state = .waiting(since: now, lastError: error)
         }
-        consumptions[id] = consumption
         logger.warning(
             "a queue cannot be consumed for now",
             metadata: ["queue": "\(consumption.subscription.queue)", "error": "\(error)", "next": "\(pause)"])
@@ -99,36 +106,43 @@ struct ConsumerRole: ConnectionRole {
     private mutating func delivered(_ content: FrameAssembler.Content) throws(AMQPError) {
         guard case .delivery(let method, let properties, let body) = content else { return }
         try tracker.delivered(method.deliveryTag)
-        guard let id = byTag[method.consumerTag], let subscription = consumptions[id]?.subscription else {
+        guard let consumption = consumption(method.consumerTag) else {
             // Was on its way while its consumer was being cancelled.
             _ = tracker.requeue(method.deliveryTag)
             return
         }
-        if consumptions[id]?.burst.isEmpty == true { bursting.append(id) }
-        consumptions[id]?.burst.append(
+        if consumption.burst.isEmpty { bursting.append(consumption) }
+        consumption.burst.append(
             AMQPDelivery(
-                queue: subscription.queue,
+                queue: consumption.subscription.queue,
                 tag: AMQPDeliveryTag(generation: generation, value: method.deliveryTag),
                 redelivered: method.redelivered, exchange: method.exchange, routingKey: method.routingKey,
                 properties: properties, body: body))
     }
 
+    private mutating func consumption(_ tag: String) -> Consumption? {
+        if let latest, latest.tag == tag { return latest.consumption }
+        guard let consumption = byTag[tag] else { return nil }
+        latest = (tag, consumption)
+        return consumption
+    }
+
     private mutating func cancelledByBroker(_ tag: String, now: ContinuousClock.Instant) {
-        guard let id = byTag.removeValue(forKey: tag) else { return }
+        guard let consumption = byTag.removeValue(forKey: tag) else { return }
         hold(
-            id,
+            consumption,
             AMQPError(
-                .channelClosed(replyCode: 404), operation: "consume \(consumptions[id]?.subscription.queue ?? "")",
+                .channelClosed(replyCode: 404), operation: "consume \(consumption.subscription.queue)",
                 detail: "the broker cancelled the consumer; its queue was deleted or moved"),
             now: now)
     }
 
     mutating func handOut() {
-        for id in bursting {
-            guard let burst = consumptions[id]?.burst, !burst.isEmpty else { continue }
-            consumptions[id]?.burst = []
-            consumptions[id]?.backoff.reset()
-            consumptions[id]?.subscription.buffer.add(burst)
+        for consumption in bursting where !consumption.burst.isEmpty {
+            let burst = consumption.burst
+            consumption.burst = []
+            consumption.backoff.reset()
+            consumption.subscription.buffer.add(burst)
         }
         bursting.removeAll(keepingCapacity: true)
     }

@@ -17,6 +17,7 @@ struct Connection: ~Copyable {
     /// What it is connected to, for logs and errors.
     let peer: String
     var arena = WireArena()
+    private var texts = RecurringTexts()
     var probeIsOpen = false
 
     init(state: amqp_connection_state_t, peer: String) {
@@ -40,7 +41,7 @@ struct Connection: ~Copyable {
         let status = amqp_simple_wait_frame_noblock(state, &raw, &zero)
         if status == AMQP_STATUS_TIMEOUT.rawValue { return nil }
         try check(status, "read from \(peer)")
-        let frame = Frame(raw)
+        let frame = Frame(raw, &texts)
         amqp_maybe_release_buffers_on_channel(state, raw.channel)
         return (raw.channel, frame)
     }

@@ -1,4 +1,5 @@
 internal import CRabbitMQ
+internal import Glibc
 
 // Copies out of the library's memory, which dies when the connection's buffers are released.
 
@@ -12,18 +13,51 @@ extension Array<UInt8> {
     init(_ bytes: amqp_bytes_t) { self.init(UnsafeRawBufferPointer(start: bytes.bytes, count: bytes.len)) }
 }
 
+/// Texts that are the same in one message after the other, each kept until another comes.
+struct RecurringTexts {
+    var exchange = Recurring()
+    var routingKey = Recurring()
+    var consumerTag = Recurring()
+    var contentType = Recurring()
+    var type = Recurring()
+    var appID = Recurring()
+
+    struct Recurring {
+        private var bytes: [UInt8] = []
+        private var text = ""
+
+        mutating func text(_ raw: amqp_bytes_t) -> String {
+            let isSame = bytes.withUnsafeBytes { bytes in
+                guard raw.len == bytes.count, let old = bytes.baseAddress, let new = raw.bytes else { return false }
+                return memcmp(old, new, raw.len) == 0
+            }
+            if !isSame {
+                bytes = [UInt8](raw)
+                text = String(raw)
+            }
+            return text
+        }
+    }
+}
+
 extension AMQPProperties {
     init(_ raw: amqp_basic_properties_t) {
+        var texts = RecurringTexts()
+        self.init(raw, &texts)
+    }
+
+    init(_ raw: amqp_basic_properties_t, _ texts: inout RecurringTexts) {
+        func has(_ flag: Int32) -> Bool { raw._flags & UInt32(flag) != 0 }
         func text(_ flag: Int32, _ bytes: amqp_bytes_t) -> String? {
             raw._flags & UInt32(flag) == 0 ? nil : String(bytes)
         }
         self.init(
-            contentType: text(AMQP_BASIC_CONTENT_TYPE_FLAG, raw.content_type),
+            contentType: has(AMQP_BASIC_CONTENT_TYPE_FLAG) ? texts.contentType.text(raw.content_type) : nil,
             contentEncoding: text(AMQP_BASIC_CONTENT_ENCODING_FLAG, raw.content_encoding),
             messageID: text(AMQP_BASIC_MESSAGE_ID_FLAG, raw.message_id),
             correlationID: text(AMQP_BASIC_CORRELATION_ID_FLAG, raw.correlation_id),
-            type: text(AMQP_BASIC_TYPE_FLAG, raw.type),
-            appID: text(AMQP_BASIC_APP_ID_FLAG, raw.app_id),
+            type: has(AMQP_BASIC_TYPE_FLAG) ? texts.type.text(raw.type) : nil,
+            appID: has(AMQP_BASIC_APP_ID_FLAG) ? texts.appID.text(raw.app_id) : nil,
             expiration: text(AMQP_BASIC_EXPIRATION_FLAG, raw.expiration),
             userID: text(AMQP_BASIC_USER_ID_FLAG, raw.user_id),
             persistent: raw._flags & UInt32(AMQP_BASIC_DELIVERY_MODE_FLAG) != 0 && raw.delivery_mode == 2,
@@ -80,29 +114,30 @@ extension AMQPValue {
 }
 
 extension Frame {
-    init(_ raw: amqp_frame_t) {
+    init(_ raw: amqp_frame_t, _ texts: inout RecurringTexts) {
         switch Int32(raw.frame_type) {
         case AMQP_FRAME_HEADER:
             let header = raw.payload.properties
             let properties = header.decoded?.assumingMemoryBound(to: amqp_basic_properties_t.self).pointee
-            self = .header(bodySize: header.body_size, properties.map { AMQPProperties($0) } ?? AMQPProperties())
+            self = .header(
+                bodySize: header.body_size, properties.map { AMQPProperties($0, &texts) } ?? AMQPProperties())
         case AMQP_FRAME_BODY: self = .body([UInt8](raw.payload.body_fragment))
         case AMQP_FRAME_HEARTBEAT: self = .heartbeat
-        case AMQP_FRAME_METHOD: self = Frame(raw.payload.method)
+        case AMQP_FRAME_METHOD: self = Frame(raw.payload.method, &texts)
         default: self = .other(0)
         }
     }
 
-    private init(_ method: amqp_method_t) {
+    private init(_ method: amqp_method_t, _ texts: inout RecurringTexts) {
         func decoded<T>(_: T.Type) -> T { method.decoded.assumingMemoryBound(to: T.self).pointee }
         switch method.id {
         case AMQP_BASIC_DELIVER_METHOD:
             let raw = decoded(amqp_basic_deliver_t.self)
             self = .deliver(
                 Deliver(
-                    consumerTag: String(raw.consumer_tag), deliveryTag: raw.delivery_tag,
-                    redelivered: raw.redelivered != 0, exchange: String(raw.exchange),
-                    routingKey: String(raw.routing_key)))
+                    consumerTag: texts.consumerTag.text(raw.consumer_tag), deliveryTag: raw.delivery_tag,
+                    redelivered: raw.redelivered != 0, exchange: texts.exchange.text(raw.exchange),
+                    routingKey: texts.routingKey.text(raw.routing_key)))
         case AMQP_BASIC_RETURN_METHOD:
             let raw = decoded(amqp_basic_return_t.self)
             self = .returned(

@@ -7,16 +7,18 @@ extension Inbound {
     /// Our own headers are believed only on what comes through the exchange `return`, to which no one but the broker
     /// and an operator may publish: a publisher who could name another routing key could speak for another app.
     convenience init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
+        guard delivery.exchange == ExchangeName.return.name else {
+            self.init(delivery, queue: queue, attempt: 1, firstSeen: now)
+            return
+        }
         let headers = delivery.properties.headers
-        let returned = delivery.exchange == ExchangeName.return.name
         self.init(
-            queue: queue,
-            exchange: (returned ? headers[HeaderName.exchange]?.text : nil) ?? delivery.exchange,
-            routingKey: (returned ? headers[HeaderName.routingKey]?.text : nil) ?? delivery.routingKey,
-            contentType: delivery.properties.contentType, messageID: delivery.properties.messageID,
-            type: delivery.properties.type, properties: headers, body: delivery.body,
-            attempt: returned ? Inbound.attempt(in: headers) : 1, redelivered: delivery.redelivered,
-            firstSeen: (returned ? headers[HeaderName.firstSeen]?.int : nil).map(Timestamp.init(milliseconds:)) ?? now)
+            delivery, queue: queue,
+            origin: Origin(
+                exchange: headers[HeaderName.exchange]?.text ?? delivery.exchange,
+                routingKey: headers[HeaderName.routingKey]?.text ?? delivery.routingKey),
+            attempt: Inbound.attempt(in: headers),
+            firstSeen: headers[HeaderName.firstSeen]?.int.map(Timestamp.init(milliseconds:)) ?? now)
     }
 
     private static func attempt(in headers: [String: AMQPValue]) -> Int {

@@ -11,8 +11,9 @@ package struct Reason: Hashable, Sendable {
     }
 }
 
-/// What shall become of one message. A handler returns it; only the runtime settles.
-package enum Disposition: Hashable, Sendable {
+/// What shall become of one message. A handler returns it; only the runtime settles. Indirect, since most have nothing
+/// to say, and are handed about.
+package indirect enum Disposition: Hashable, Sendable {
     /// Everything about this message is done: it is acknowledged.
     case done
     /// Not now: it is republished to the shortest retry level that waits at least `after`, with its attempt counted.

@@ -4,51 +4,59 @@ package import PushProtocol
 /// One message as it arrived, before it is decoded. A class, for the same reason as ``Delivery``.
 package final class Inbound: Sendable {
     package let queue: WorkQueue
-    /// The exchange and routing key it was first published with, also when it came back from a retry.
-    package let exchange: String
-    package let routingKey: String
-    package let contentType: String?
-    package let messageID: String?
-    package let type: String?
-    package let body: [UInt8]
+    let delivery: AMQPDelivery
     /// How often this message was tried, this time included: from 1.
     package let attempt: Int
-    /// The broker delivered it before, to someone who did not settle it.
-    package let redelivered: Bool
     /// When a stage on this queue first saw it.
     package let firstSeen: Timestamp
-    private let properties: [String: AMQPValue]
+    private let origin: Origin?
 
-    /// The AMQP headers whose values are text.
-    package var headers: [String: String] { properties.compactMapValues(\.text) }
+    /// Where a message was first published that came back from a retry.
+    final class Origin: Sendable {
+        let exchange: String
+        let routingKey: String
 
+        init(exchange: String, routingKey: String) {
+            self.exchange = exchange
+            self.routingKey = routingKey
+        }
+    }
+
+    init(_ delivery: AMQPDelivery, queue: WorkQueue, origin: Origin? = nil, attempt: Int, firstSeen: Timestamp) {
+        self.queue = queue
+        self.delivery = delivery
+        self.origin = origin
+        self.attempt = attempt
+        self.firstSeen = firstSeen
+    }
+
+    /// One that no broker delivered.
     package convenience init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
         type: String? = nil, headers: [String: String] = [:], body: [UInt8], attempt: Int = 1,
         redelivered: Bool = false, firstSeen: Timestamp = .now
     ) {
         self.init(
-            queue: queue, exchange: exchange, routingKey: routingKey, contentType: contentType, messageID: messageID,
-            type: type, properties: headers.mapValues(AMQPValue.text), body: body, attempt: attempt,
-            redelivered: redelivered, firstSeen: firstSeen)
+            AMQPDelivery(
+                queue: queue.name, tag: AMQPDeliveryTag(generation: 0, value: 0), redelivered: redelivered,
+                exchange: exchange, routingKey: routingKey,
+                properties: AMQPProperties(
+                    contentType: contentType, messageID: messageID, type: type,
+                    headers: headers.mapValues(AMQPValue.text)), body: body),
+            queue: queue, attempt: attempt, firstSeen: firstSeen)
     }
 
-    init(
-        queue: WorkQueue, exchange: String, routingKey: String, contentType: String?, messageID: String?, type: String?,
-        properties: [String: AMQPValue], body: [UInt8], attempt: Int, redelivered: Bool, firstSeen: Timestamp
-    ) {
-        self.queue = queue
-        self.exchange = exchange
-        self.routingKey = routingKey
-        self.contentType = contentType
-        self.messageID = messageID
-        self.type = type
-        self.properties = properties
-        self.body = body
-        self.attempt = attempt
-        self.redelivered = redelivered
-        self.firstSeen = firstSeen
-    }
+    /// The exchange and routing key it was first published with, also when it came back from a retry.
+    package var exchange: String { origin?.exchange ?? delivery.exchange }
+    package var routingKey: String { origin?.routingKey ?? delivery.routingKey }
+    package var contentType: String? { delivery.properties.contentType }
+    package var messageID: String? { delivery.properties.messageID }
+    package var type: String? { delivery.properties.type }
+    package var body: [UInt8] { delivery.body }
+    /// The broker delivered it before, to someone who did not settle it.
+    package var redelivered: Bool { delivery.redelivered }
+    /// The AMQP headers whose values are text.
+    package var headers: [String: String] { delivery.properties.headers.compactMapValues(\.text) }
 }
 
 /// One decoded message, with what it arrived as. A class, since it is handed from one to the next, and messages have

@@ -19,6 +19,15 @@ final class StageMetrics: Sendable {
         var counters: [Key: Counter] = [:]
         var recorders: [Key: Recorder] = [:]
         var timers: [Key: Timer] = [:]
+        var usual: [WorkQueue: Usual] = [:]
+    }
+
+    /// What every batch of a queue counts.
+    private struct Usual: Sendable {
+        let consumed: Counter
+        let batchSize: Recorder
+        let done: Counter
+        let decided: Timer
     }
 
     private let stage: String
@@ -31,27 +40,39 @@ final class StageMetrics: Sendable {
     }
 
     func consumed(_ queue: WorkQueue, _ messages: Int) {
-        count(MetricName.consumed, [(MetricLabel.queue, queue.name)], by: messages)
-        let labels = labels([(MetricLabel.queue, queue.name)])
-        let recorder = instruments.withLock { instruments in
-            instruments.recorders.value(for: key(MetricName.batchSize, labels)) {
-                Recorder(label: MetricName.batchSize, dimensions: labels, factory: factory)
+        let usual = usual(queue)
+        usual.consumed.increment(by: messages)
+        usual.batchSize.record(messages)
+    }
+
+    private func usual(_ queue: WorkQueue) -> Usual {
+        instruments.withLock { instruments in
+            instruments.usual.value(for: queue) {
+                func labels(_ more: [(String, String)]) -> [(String, String)] {
+                    self.labels([(MetricLabel.queue, queue.name)] + more)
+                }
+                return Usual(
+                    consumed: Counter(label: MetricName.consumed, dimensions: labels([]), factory: factory),
+                    batchSize: Recorder(label: MetricName.batchSize, dimensions: labels([]), factory: factory),
+                    done: Counter(
+                        label: MetricName.settled,
+                        dimensions: labels([(MetricLabel.disposition, Conclusion.done.label)]), factory: factory),
+                    decided: timer(labels([(MetricLabel.answer, HandlerAnswer.decided.rawValue)])))
             }
         }
-        recorder.record(messages)
+    }
+
+    private func timer(_ labels: [(String, String)]) -> Timer {
+        Timer(
+            label: MetricName.handleDuration, dimensions: labels, preferredDisplayUnit: .seconds, factory: factory)
     }
 
     /// Counts the settlements of a batch, which all came from one queue.
     func settled(_ settlements: [Settlement]) {
         guard let queue = settlements.first?.inbound.queue else { return }
-        let done = settlements.count { $0.conclusion == .done }
-        if done > 0 {
-            count(
-                MetricName.settled,
-                [(MetricLabel.queue, queue.name), (MetricLabel.disposition, Conclusion.done.label)],
-                by: done)
-        }
-        for settlement in settlements where settlement.conclusion != .done { settled(queue, settlement.conclusion) }
+        let done = settlements.count { $0.conclusion.isDone }
+        if done > 0 { usual(queue).done.increment(by: done) }
+        for settlement in settlements where !settlement.conclusion.isDone { settled(queue, settlement.conclusion) }
     }
 
     private func settled(_ queue: WorkQueue, _ conclusion: Conclusion) {
@@ -89,13 +110,10 @@ final class StageMetrics: Sendable {
     }
 
     func handled(_ queue: WorkQueue, _ answer: HandlerAnswer, in duration: Duration) {
+        if answer == .decided { return usual(queue).decided.record(duration: duration) }
         let labels = labels([(MetricLabel.queue, queue.name), (MetricLabel.answer, answer.rawValue)])
         let timer = instruments.withLock { instruments in
-            instruments.timers.value(for: key(MetricName.handleDuration, labels)) {
-                Timer(
-                    label: MetricName.handleDuration, dimensions: labels, preferredDisplayUnit: .seconds,
-                    factory: factory)
-            }
+            instruments.timers.value(for: key(MetricName.handleDuration, labels)) { self.timer(labels) }
         }
         timer.record(duration: duration)
     }

@@ -1,7 +1,8 @@
 internal import PushProtocol
 
-/// What is really done with a message: its disposition, after the attempts were counted.
-enum Conclusion: Hashable, Sendable {
+/// What is really done with a message: its disposition, after the attempts were counted. Indirect, since most have
+/// nothing to say, and are handed about.
+indirect enum Conclusion: Hashable, Sendable {
     case done
     case retry(RetryLevel, Reason)
     case postpone(RetryLevel, Reason)
@@ -33,6 +34,8 @@ enum Conclusion: Hashable, Sendable {
             attempt < maximumAttempts
             ? .retry(levels[min(max(attempt, 1), levels.count) - 1], reason) : .deadLetter(reason)
     }
+
+    var isDone: Bool { if case .done = self { true } else { false } }
 
     var label: String {
         switch self {

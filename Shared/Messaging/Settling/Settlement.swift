@@ -16,7 +16,6 @@ struct Settlement: Sendable {
         case requeue
     }
 
-    let delivery: AMQPDelivery
     let inbound: Inbound
     private(set) var conclusion: Conclusion
     private let redirection: Redirection
@@ -28,18 +27,32 @@ struct Settlement: Sendable {
     private var patience: Int?
 
     init(
-        of delivery: AMQPDelivery, as inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
+        _ inbound: Inbound, conclusion: Conclusion, outbound: [Outbound] = [],
         remainder: [UInt8]? = nil, redirection: Redirection, patience: Int? = nil
     ) {
-        self.delivery = delivery
         self.inbound = inbound
         self.conclusion = conclusion
         self.redirection = redirection
         self.remainder = remainder
         self.patience = patience
         self.outbound = outbound
-        copy = Settlement.copy(
-            of: delivery, as: inbound, for: conclusion, remainder: remainder, redirection: redirection)
+        copy = Settlement.copy(of: inbound, for: conclusion, remainder: remainder, redirection: redirection)
+    }
+
+    /// What names it to the broker.
+    var tag: AMQPDeliveryTag { inbound.delivery.tag }
+
+    /// Whether it can only go back to its queue.
+    var isHopeless: Bool { cannotBeCopied }
+
+    /// How many messages its next step publishes.
+    var wanted: Int {
+        if cannotBeCopied { return 0 }
+        if !outbound.isEmpty { return outbound.count }
+        return switch copy {
+        case .none: 0
+        case .due: 1
+        }
     }
 
     var next: Step {
@@ -49,6 +62,11 @@ struct Settlement: Sendable {
         case .none: .acknowledge
         case .due(let message): .move(message)
         }
+    }
+
+    /// The broker has taken all messages of the last step.
+    mutating func confirm() {
+        if outbound.isEmpty { copy = .none } else { outbound = [] }
     }
 
     /// Takes the broker's answers to the messages of the last step, in their order.
@@ -69,8 +87,7 @@ struct Settlement: Sendable {
             conclusion = .deadLetter(
                 Reason(code: ReasonCode.outboundRefused, detail: "cannot be published: \(refused.code) \(refused.text)")
             )
-            copy = Settlement.copy(
-                of: delivery, as: inbound, for: conclusion, remainder: nil, redirection: redirection)
+            copy = Settlement.copy(of: inbound, for: conclusion, remainder: nil, redirection: redirection)
         } else {
             let unroutable = zip(outbound, answers).first { $1.isUnroutable }?.0
             outbound = zip(outbound, answers).filter { $1 != .confirmed }.map(\.0)
@@ -93,7 +110,7 @@ struct Settlement: Sendable {
                 code: ReasonCode.outboundUnroutable,
                 detail: "no queue takes what it led to (\(place)); run `pushctl topology apply`"))
         outbound = []
-        copy = Settlement.copy(of: delivery, as: inbound, for: conclusion, remainder: nil, redirection: redirection)
+        copy = Settlement.copy(of: inbound, for: conclusion, remainder: nil, redirection: redirection)
     }
 
     private static let detours: [RetryLevel] = [.seconds5, .seconds30, .minutes2, .minutes15]
@@ -103,10 +120,10 @@ struct Settlement: Sendable {
     private static func isForever(_ code: Int) -> Bool { code == 501 || code == 502 }
 
     private static func copy(
-        of delivery: AMQPDelivery, as inbound: Inbound, for conclusion: Conclusion, remainder: [UInt8]?,
-        redirection: Redirection
+        of inbound: Inbound, for conclusion: Conclusion, remainder: [UInt8]?, redirection: Redirection
     ) -> Copy {
-        switch conclusion {
+        let delivery = inbound.delivery
+        return switch conclusion {
         case .done, .discard: .none
         case .retry(let level, _):
             .due(redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt + 1, body: remainder))

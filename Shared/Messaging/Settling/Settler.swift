@@ -30,7 +30,7 @@ struct Settler: Sendable {
                 logger.notice(
                     "Gave messages back that could not be settled",
                     metadata: [LogKey.count: "\(open.count)", LogKey.error: "\(error)"])
-                bus.requeue(open.map(\.delivery.tag))
+                bus.requeue(open.map(\.tag))
                 return false
             }
         }
@@ -39,47 +39,76 @@ struct Settler: Sendable {
 
     /// Publishes the next step of each, and what several have in common once. Returns whether every message was taken.
     private func publish(_ open: inout [Settlement]) async throws(AMQPError) -> Bool {
-        var messages: [AMQPMessage] = []
-        var places: [ObjectIdentifier: Int] = [:]
-        var wanted: [[Int]] = []
+        var pile = Pile(service: service)
         for settlement in open {
             switch settlement.next {
-            case .publish(let outbound):
-                wanted.append(
-                    outbound.map { outbound in
-                        if let place = places[ObjectIdentifier(outbound)] { return place }
-                        places[ObjectIdentifier(outbound)] = messages.count
-                        messages.append(outbound.message(from: service))
-                        return messages.count - 1
-                    })
-            case .move(let copy):
-                wanted.append([messages.count])
-                messages.append(copy)
-            case .acknowledge, .requeue: wanted.append([])
+            case .publish(let outbound): for message in outbound { pile.add(message) }
+            case .move(let copy): pile.add(copy)
+            case .acknowledge, .requeue: break
             }
         }
-        let answers = try await bus.publish(messages)
-        report(answers, to: messages)
-        for (index, places) in wanted.enumerated() { open[index].record(places.map { answers[$0] }) }
-        return answers.allSatisfy { $0 == .confirmed }
+        let answers = try await bus.publish(pile.messages)
+        report(answers, to: pile.messages)
+        guard !answers.allSatisfy({ $0 == .confirmed }) else {
+            for index in open.indices { open[index].confirm() }
+            return true
+        }
+        var places = pile.places[...]
+        for index in open.indices {
+            let wanted = open[index].wanted
+            open[index].record(places.prefix(wanted).map { answers[$0] })
+            places = places.dropFirst(wanted)
+        }
+        return false
+    }
+
+    /// Messages that are published together.
+    private struct Pile {
+        let service: String
+        private(set) var messages: [AMQPMessage] = []
+        /// Where in `messages` each one is that was added, in the order they were.
+        private(set) var places: [Int] = []
+        private var last: (outbound: Outbound, place: Int)?
+        private var known: [ObjectIdentifier: Int] = [:]
+
+        init(service: String) { self.service = service }
+
+        /// Adds a message that several may have in common, mostly with the one before.
+        mutating func add(_ outbound: Outbound) {
+            if let last, last.outbound === outbound { return places.append(last.place) }
+            let place = known[ObjectIdentifier(outbound)] ?? messages.count
+            if place == messages.count {
+                known[ObjectIdentifier(outbound)] = place
+                messages.append(outbound.message(from: service))
+            }
+            places.append(place)
+            last = (outbound, place)
+        }
+
+        mutating func add(_ copy: AMQPMessage) {
+            places.append(messages.count)
+            messages.append(copy)
+        }
     }
 
     /// Acknowledges what is done, and returns the rest.
     private func finish(_ settlements: [Settlement]) -> [Settlement] {
         var open: [Settlement] = []
         var done: [Settlement] = []
-        var hopeless: [Settlement] = []
+        var hopeless: [AMQPDeliveryTag] = []
         for settlement in settlements {
-            switch settlement.next {
-            case .publish, .move: open.append(settlement)
-            case .acknowledge: done.append(settlement)
-            case .requeue: hopeless.append(settlement)
+            if settlement.isHopeless {
+                hopeless.append(settlement.tag)
+            } else if settlement.wanted > 0 {
+                open.append(settlement)
+            } else {
+                done.append(settlement)
             }
         }
-        if !done.isEmpty { bus.acknowledge(done.map(\.delivery.tag)) }
-        if !hopeless.isEmpty { bus.requeue(hopeless.map(\.delivery.tag)) }
+        if !done.isEmpty { bus.acknowledge(done.map(\.tag)) }
+        if !hopeless.isEmpty { bus.requeue(hopeless) }
         metrics.settled(done)
-        for settlement in done { report(settlement) }
+        for settlement in done where !settlement.conclusion.isDone { report(settlement) }
         return open
     }
 

@@ -17,7 +17,6 @@ struct BatchRunner: Sendable {
     private static var lastSettling: Duration { .seconds(2) }
 
     private struct Readable: Sendable {
-        let raw: AMQPDelivery
         let inbound: Inbound
         let delivery: any AnyStageHandler.Readable
     }
@@ -32,17 +31,18 @@ struct BatchRunner: Sendable {
     func run(_ work: Work) async -> WorkResult {
         var poison: [Settlement] = []
         var readable: [Readable] = []
+        readable.reserveCapacity(work.deliveries.count)
         let now = Timestamp.now
         for raw in work.deliveries {
             let inbound = Inbound(raw, queue: queue, now: now)
             do {
-                readable.append(Readable(raw: raw, inbound: inbound, delivery: try decode(inbound)))
+                readable.append(Readable(inbound: inbound, delivery: try decode(inbound)))
             } catch {
                 let reason = Reason(code: error.code, detail: "\(error)")
-                poison.append(
-                    Settlement(of: raw, as: inbound, conclusion: .deadLetter(reason), redirection: redirection))
+                poison.append(Settlement(inbound, conclusion: .deadLetter(reason), redirection: redirection))
             }
         }
+        guard !poison.isEmpty else { return await run(work, readable) }
         let unreadable = poison
         async let poisonSettled = settler.carryOut(unreadable)
         let result = await run(work, readable)
@@ -61,7 +61,7 @@ struct BatchRunner: Sendable {
         case .verdicts(let verdicts):
             return await settle(messages, verdicts)
         case .outage(let what):
-            return .held(work.left(messages.map(\.raw)), by: what)
+            return .held(work.left(messages.map(\.inbound.delivery)), by: what)
         case .cancelled:
             return giveBack(messages)
         case .failed(let failure) where messages.count == 1:
@@ -83,7 +83,7 @@ struct BatchRunner: Sendable {
             switch await answer([message]) {
             case .verdicts(let verdicts): result = await settle([message], verdicts)
             case .failed(let failure): result = await settle(message, failure: failure)
-            case .outage(let what): return .held(work.left(messages[index...].map(\.raw)), by: what)
+            case .outage(let what): return .held(work.left(messages[index...].map(\.inbound.delivery)), by: what)
             case .cancelled: return giveBack(messages[index...])
             }
             guard case .settled = result else { return giveBack(messages[(index + 1)...]) }
@@ -119,7 +119,7 @@ struct BatchRunner: Sendable {
         let settlements = zip(messages, verdicts).map { message, verdict in
             let inbound = message.inbound
             return Settlement(
-                of: message.raw, as: inbound,
+                inbound,
                 conclusion: Conclusion(
                     verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
                 outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection,
@@ -151,13 +151,13 @@ struct BatchRunner: Sendable {
             ])
         let conclusion = Conclusion(
             failure: failure, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts)
-        let settlement = Settlement(of: message.raw, as: inbound, conclusion: conclusion, redirection: redirection)
+        let settlement = Settlement(inbound, conclusion: conclusion, redirection: redirection)
         return await settler.carryOut([settlement]) ? .settled : .givenBack
     }
 
     private func giveBack(_ messages: some Collection<Readable>) -> WorkResult {
         metrics.givenBack(queue, messages.count)
-        bus.requeue(messages.map(\.raw.tag))
+        bus.requeue(messages.map(\.inbound.delivery.tag))
         return .givenBack
     }
 }

@@ -15,21 +15,53 @@ package enum Hexadecimal {
     /// A UUID in its canonical form (RFC 9562 §4), in either case.
     static func uuid(_ text: UnsafeBufferPointer<UInt8>) -> UUID? {
         guard text.count == 36 else { return nil }
-        var id: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        let isValid = withUnsafeMutableBytes(of: &id) { bytes in
-            var place = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    guard text[place] == UInt8(ascii: "-") else { return false }
-                    place += 1
-                }
-                guard let high = value(text[place]), let low = value(text[place + 1]) else { return false }
-                bytes[index] = high << 4 | low
-                place += 2
-            }
-            return true
+        for place in [8, 13, 18, 23] where text[place] != UInt8(ascii: "-") { return nil }
+        let text = UnsafeRawBufferPointer(text)
+        func eight(_ place: Int) -> UInt64 {
+            UInt64(bigEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self))
         }
-        return isValid ? UUID(uuid: id) : nil
+        func four(_ place: Int) -> UInt64 {
+            UInt64(UInt32(bigEndian: text.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+        }
+        // 8-4-4-4-12
+        guard let first = word(eight(0)), let second = word(four(9) << 32 | four(14)),
+            let third = word(four(19) << 32 | four(24)), let fourth = word(eight(28))
+        else { return nil }
+        var id: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &id) { bytes in
+            bytes.storeBytes(of: first.bigEndian, as: UInt32.self)
+            bytes.storeBytes(of: second.bigEndian, toByteOffset: 4, as: UInt32.self)
+            bytes.storeBytes(of: third.bigEndian, toByteOffset: 8, as: UInt32.self)
+            bytes.storeBytes(of: fourth.bigEndian, toByteOffset: 12, as: UInt32.self)
+        }
+        return UUID(uuid: id)
+    }
+
+    /// The id that `text` is the canonical form of, in lower case; `nil` for any other text.
+    package static func lowerCaseID(_ text: String) -> UUID? {
+        var text = text
+        return text.withUTF8 { text in
+            guard let id = uuid(text) else { return nil }
+            // No digit and no dash has this bit clear.
+            for byte in text where byte & 0x20 == 0 { return nil }
+            return id
+        }
+    }
+
+    /// What eight digits are worth, the first of them in the highest byte, all at once; `nil` when one is none.
+    private static func word(_ digits: UInt64) -> UInt32? {
+        let ones: UInt64 = 0x0101_0101_0101_0101, highBits = ones &* 0x80
+        guard digits & highBits == 0 else { return nil }
+        // Added to a byte below 0x80, this sets its high bit when the byte is at least `least`.
+        func from(_ least: UInt8, _ bytes: UInt64) -> UInt64 { bytes &+ ones &* UInt64(0x80 - least) }
+        let lower = digits | ones &* 0x20
+        let areDigits = from(UInt8(ascii: "0"), digits) & ~from(UInt8(ascii: "9") + 1, digits) & highBits
+        let areLetters = from(UInt8(ascii: "a"), lower) & ~from(UInt8(ascii: "f") + 1, lower) & highBits
+        guard areDigits | areLetters == highBits else { return nil }
+        var nibbles = digits & ones &* 0x0f &+ (areLetters >> 7) &* 9
+        nibbles = (nibbles | nibbles >> 4) & 0x00ff_00ff_00ff_00ff
+        nibbles = (nibbles | nibbles >> 8) & 0x0000_ffff_0000_ffff
+        return UInt32(truncatingIfNeeded: nibbles | nibbles >> 16)
     }
 
     /// Two digits in lower case for each byte.

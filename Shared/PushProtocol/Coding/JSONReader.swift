@@ -60,6 +60,17 @@ struct JSONReader {
         return nil
     }
 
+    // MARK: Passing over
+
+    /// A scan that begins where the next value does.
+    mutating func scan() -> CanonicalScan {
+        skipSpace()
+        return CanonicalScan(bytes, from: place, depth: depth)
+    }
+
+    /// Goes on where `scan` ended.
+    mutating func passed(to scan: CanonicalScan) { place = scan.place }
+
     // MARK: Values
 
     mutating func bool() throws(Unusual) -> Bool {

@@ -2,7 +2,7 @@
 /// through eight bytes at a time: strings are most of every message.
 struct PlainRun {
     private(set) var end: Int
-    private var isASCII = true
+    private(set) var isASCII = true
 
     init(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) {
         end = start

@@ -4,6 +4,7 @@ extension Outcomes {
     /// The bytes of the general encoder, without it. What travels with a pulse is rare, and left to that one.
     package func written() -> [UInt8]? {
         guard pulse == nil else { return nil }
+        if let bytes = writtenAcceptances() { return bytes }
         var json = JSONOutput(capacity: 320 + 280 * outcomes.count)
         json.raw(#"{"app":"#)
         json.string(app.rawValue)
@@ -28,6 +29,104 @@ extension Outcomes {
         json.integer(Int64(Self.messageVersion))
         json.raw("}")
         return json.bytes
+    }
+}
+
+extension Outcomes {
+    /// As ``written()``, for what nearly all outcomes are: accepted, with texts in which nothing has to be escaped.
+    private func writtenAcceptances() -> [UInt8]? {
+        var limit = 512 + app.rawValue.utf8.count + trace.length
+        for outcome in outcomes {
+            guard case .accepted(let id) = outcome.answer, id?.isPlain ?? true else { return nil }
+            limit += 320 + (id?.utf8.count ?? 0)
+        }
+        guard trace.isPlain else { return nil }
+        return ByteCursor.bytes(atMost: limit) { json in
+            json.put(#"{"app":""#)
+            json.put(app.rawValue)
+            if let environment {
+                json.put(#"","environment":""#)
+                json.put(environment.rawValue)
+            }
+            json.put(#"","lane":""#)
+            json.put(lane.rawValue)
+            json.put(#"","origin":""#)
+            json.put(origin.rawValue)
+            json.put(#"","outcomes":["#)
+            var isFirst = true
+            for outcome in outcomes {
+                if !isFirst { json.put(",") }
+                isFirst = false
+                outcome.writeAcceptance(to: &json)
+            }
+            json.put("],")
+            trace.write(to: &json)
+            json.put(#","type":"heliograph.outcomes","version":"#)
+            json.put(Int64(Self.messageVersion))
+            json.put("}")
+        }
+    }
+}
+
+extension Outcome {
+    /// At most 320 bytes and the provider's id.
+    fileprivate func writeAcceptance(to json: inout ByteCursor) {
+        json.put(#"{"answer":{"disposition":"accepted""#)
+        if case .accepted(let id?) = answer {
+            json.put(#","id":""#)
+            json.put(id)
+            json.put("\"")
+        }
+        json.put(#"},"at":"#)
+        json.put(at.milliseconds)
+        if let device {
+            json.put(#","device":""#)
+            json.put(device, .upper)
+            json.put("\"")
+        }
+        if let elsewhere {
+            json.put(#","elsewhere":""#)
+            json.put(elsewhere.rawValue)
+            json.put("\"")
+        }
+        json.put(#","notification":""#)
+        json.put(notification, .upper)
+        if let registeredAt {
+            json.put(#"","registeredAt":"#)
+            json.put(registeredAt.milliseconds)
+            json.put("}")
+        } else {
+            json.put("\"}")
+        }
+    }
+}
+
+extension Trace {
+    fileprivate var isPlain: Bool { correlation.isPlain && causation.isPlain && (traceparent?.isPlain ?? true) }
+
+    /// The bytes of its texts.
+    fileprivate var length: Int { correlation.utf8.count + causation.utf8.count + (traceparent?.utf8.count ?? 0) }
+
+    fileprivate func write(to json: inout ByteCursor) {
+        json.put(#""trace":{"causation":""#)
+        json.put(causation)
+        json.put(#"","correlation":""#)
+        json.put(correlation)
+        json.put(#"","id":""#)
+        json.put(id, .upper)
+        if let traceparent {
+            json.put(#"","traceparent":""#)
+            json.put(traceparent)
+        }
+        json.put("\"}")
+    }
+}
+
+extension String {
+    /// Whether it stands in JSON as it is.
+    fileprivate var isPlain: Bool {
+        var text = self
+        return text.withUTF8 { PlainRun(in: $0, from: 0).end == $0.count }
     }
 }
 

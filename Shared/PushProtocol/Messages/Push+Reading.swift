@@ -6,7 +6,7 @@ extension Push {
         body.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes)
             do throws(JSONReader.Unusual) {
-                let push = try Push(&reader)
+                let push = try Push(&reader, of: body)
                 try reader.end()
                 return push
             } catch {
@@ -15,9 +15,9 @@ extension Push {
         }
     }
 
-    private init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
+    private init(_ reader: inout JSONReader, of body: [UInt8]) throws(JSONReader.Unusual) {
         var type: String?, version: Int64?, trace: Trace?, app: AppID?, provider: Provider?
-        var environment: ProviderEnvironment?, lane: Lane?, content: Content?, expiresAt: Timestamp?
+        var environment: ProviderEnvironment?, lane: Lane?, content: PushContent?, expiresAt: Timestamp?
         var delivery: DeliveryPolicy?, targets: [Target]?
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
@@ -31,7 +31,7 @@ extension Push {
                 try seen.take(5)
                 environment = ProviderEnvironment(rawValue: try reader.string())
             case "lane": try seen.take(6); lane = Lane(rawValue: try reader.string())
-            case "content": try seen.take(7); content = try Content(&reader)
+            case "content": try seen.take(7); content = try PushContent(&reader, of: body)
             case "expiresAt":
                 try seen.take(8);
                 expiresAt = try reader.optional { (reader) throws(JSONReader.Unusual) in try reader.timestamp() }
@@ -104,7 +104,26 @@ extension Trace {
     }
 }
 
+extension PushContent {
+    /// Leaves a content as it is where it can be; reads it where something about it is unusual.
+    fileprivate init(_ reader: inout JSONReader, of body: [UInt8]) throws(JSONReader.Unusual) {
+        var scan = reader.scan()
+        do throws(JSONReader.Unusual) {
+            self = .text(try ContentText(&scan, in: body))
+            reader.passed(to: scan)
+        } catch {
+            self.init(try Content(&reader))
+        }
+    }
+}
+
 extension Content {
+    /// Reads a content that ``ContentText`` has passed over.
+    static func read(_ text: UnsafeBufferPointer<UInt8>) -> Content? {
+        var reader = JSONReader(text)
+        return try? Content(&reader)
+    }
+
     fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
         var content = Content()
         var isSilent: Bool?

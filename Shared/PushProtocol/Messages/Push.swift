@@ -13,7 +13,12 @@ package struct Push: WireMessage, Hashable {
     package var provider: Provider
     package var environment: ProviderEnvironment
     package var lane: Lane
-    package var content: Content
+    /// What is shown; read anew each time it is asked for, where the push came from the bus.
+    package var content: Content {
+        get { given.content }
+        set { given = PushContent(newValue) }
+    }
+    private var given: PushContent
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
@@ -28,10 +33,39 @@ package struct Push: WireMessage, Hashable {
         self.provider = provider
         self.environment = environment
         self.lane = lane
-        self.content = content
+        given = PushContent(content)
         self.expiresAt = expiresAt
         self.delivery = delivery
         self.targets = targets
+    }
+
+    /// As above, with a content that is left as the text it came as.
+    init(
+        trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane, content: PushContent,
+        expiresAt: Timestamp?, delivery: DeliveryPolicy?, targets: [Target]
+    ) {
+        self.trace = trace
+        self.app = app
+        self.provider = provider
+        self.environment = environment
+        self.lane = lane
+        given = content
+        self.expiresAt = expiresAt
+        self.delivery = delivery
+        self.targets = targets
+    }
+
+    /// The content as it came, where it may be copied as it stands.
+    package var contentText: ContentText? {
+        switch given {
+        case .text(let text): text
+        case .value: nil
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case trace, app, provider, environment, lane, expiresAt, delivery, targets
+        case given = "content"
     }
 
     /// What a target's `token` is when it is not one device's token (`push-protocols` A.11, B.2).

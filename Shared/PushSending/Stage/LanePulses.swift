@@ -39,12 +39,12 @@ final class LanePulses: Sendable {
     }
 
     /// Counts the outcomes of pushes that were settled together, and tells how the lane of each fares with those up to
-    /// its own.
-    func count(_ batch: [Delivery<Push>], _ settlements: [PushSettlement]) -> [LanePulse] {
+    /// its own; `nil` where no outcome is evidence that has to be weighed by that.
+    func count(_ batch: [Delivery<Push>], _ settlements: [PushSettlement]) -> [LanePulse]? {
         let minute = clock.now().minute
+        let isEvidence = !settlements.allSatisfy { $0.outcomes.allSatisfy(\.isPlainlyAccepted) }
         return counts.withLock { counts in
             var pulses: [LanePulse] = []
-            pulses.reserveCapacity(batch.count)
             // Most batches are of one lane.
             var lane: (key: LaneKey, count: Count)?
             for (index, delivery) in batch.enumerated() {
@@ -57,10 +57,10 @@ final class LanePulses: Sendable {
                 if count.minute != minute { (count.minute, count.answered) = (minute, 0) }
                 count.take(settlements[index].outcomes)
                 lane?.count = count
-                pulses.append(pulse(count))
+                if isEvidence { pulses.append(pulse(count)) }
             }
             if let lane { counts[lane.key] = lane.count }
-            return pulses
+            return isEvidence ? pulses : nil
         }
     }
 

@@ -11,8 +11,8 @@ struct OutcomeBatches {
         /// As it was delivered, since a push has many parts to copy.
         let delivery: Delivery<Push>
         let outcomes: [Outcome]
-        /// How its lane fares.
-        let pulse: LanePulse
+        /// How its lane fares, for outcomes that are evidence.
+        let pulse: LanePulse?
     }
 
     /// One message, and the places of the pushes that it speaks of.
@@ -140,7 +140,8 @@ struct OutcomeBatches {
 }
 
 extension Outcome {
-    fileprivate var isPlainlyAccepted: Bool {
+    /// Whether the provider took it where it was to be sent.
+    var isPlainlyAccepted: Bool {
         if case .accepted = answer { elsewhere == nil } else { false }
     }
 }

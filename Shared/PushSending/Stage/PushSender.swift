@@ -55,17 +55,20 @@ struct PushSender: Sendable {
     private func send(_ jobs: [Job], over key: LaneKey) async -> [PushSettlement] {
         guard let lane = lanes[key] else { return jobs.map { answer(.skipped(reason: "unconfigured"), $0.message) } }
         let settlements = await send(jobs, over: lane, key)
-        for (job, settlement) in zip(jobs, settlements) { settled.remember(settlement.fresh, of: job.message.trace.id) }
+        settled.remember(settlements, of: jobs)
         return settlements
     }
 
     private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> [PushSettlement] {
         var settlements: [PushSettlement] = []
         var todo: [Place] = []
+        settlements.reserveCapacity(jobs.count)
+        todo.reserveCapacity(jobs.count)
         let now = clock.now()
+        // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
+        let recollections = settled.outcomes(of: jobs)
         for (index, job) in jobs.enumerated() {
-            // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
-            let known = settled.outcomes(of: job.message)
+            let known = recollections[index]
             settlements.append(PushSettlement(recalled: known?.outcomes ?? []))
             let isLate = job.message.expiresAt.map { $0 <= now } ?? false
             let isInDoubt = job.message.delivery == .atMostOnce && job.inbound.redelivered

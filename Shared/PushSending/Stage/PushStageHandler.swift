@@ -66,7 +66,7 @@ package struct PushStageHandler: StageHandler {
         for (index, delivery) in batch.enumerated() {
             settled.append(
                 OutcomeBatches.Settled(
-                    delivery: delivery, outcomes: settlements[index].outcomes, pulse: pulses[index]))
+                    delivery: delivery, outcomes: settlements[index].outcomes, pulse: pulses?[index]))
         }
         metrics.count(settled)
         var outbound = [[Outbound]](repeating: [], count: batch.count)
@@ -76,11 +76,16 @@ package struct PushStageHandler: StageHandler {
         }
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(batch.count)
+        // Most batches are of one lane.
+        var lane: (key: LaneKey, gate: LaneGate?)?
         for (index, settlement) in settlements.enumerated() {
             let delivery = batch[index]
-            let gate = lanes[LaneKey(of: delivery.message)]?.gate
+            let key = LaneKey(of: delivery.message)
+            let isNext = lane?.key != key
+            let gate = isNext ? lanes[key]?.gate : lane?.gate
+            lane = (key, gate)
             if gate == nil { report(unconfigured: delivery.message) }
-            if let storm = gate?.news() { outbound[index].append(try news(of: storm, with: delivery.message)) }
+            if isNext, let storm = gate?.news() { outbound[index].append(try news(of: storm, with: delivery.message)) }
             verdicts.append(
                 Verdict(
                     settlement.disposition, outbound: outbound[index],

@@ -1,26 +1,13 @@
-import DequeModule
 import FoundationEssentials
+import Messaging
 import PushProtocol
 import Synchronization
 
 /// What this process settled lately, by push: after a reconnect the broker delivers again what was not acknowledged
 /// yet, and those targets are answered from here instead of being sent twice.
 ///
-/// It bounds duplicates to the death of the process (`messaging-and-data` §3.2). The oldest pushes make room.
+/// It bounds duplicates to the death of the process (`messaging-and-data` §3.2). The oldest make room.
 package final class SettledTargets: Sendable {
-    private struct Entry {
-        var outcomes: [Outcome]
-        var expires: Duration
-    }
-
-    private struct State {
-        var entries: [UUID: Entry] = [:]
-        /// The keys of `entries` in the order they came.
-        var order: Deque<UUID> = []
-        /// Outcomes in `entries`.
-        var count = 0
-    }
-
     /// What is known of a push.
     struct Recollection: Equatable {
         let outcomes: [Outcome]
@@ -30,44 +17,39 @@ package final class SettledTargets: Sendable {
         func isMissing(_ target: Int) -> Bool { others.contains(target) }
     }
 
-    private let capacity: Int
     private let lifetime: Duration
     private let clock: SenderClock
-    private let state = Mutex(State())
+    private let ring: Mutex<SettledRing>
 
     /// `capacity` counts targets.
     package init(capacity: Int = 50_000, lifetime: Duration = .seconds(600), clock: SenderClock = .system) {
-        self.capacity = capacity
+        ring = Mutex(SettledRing(capacity: capacity))
         self.lifetime = lifetime
         self.clock = clock
     }
 
-    /// The outcomes of those targets of `push` that were settled lately; `nil` where that is none.
-    func outcomes(of push: Push) -> Recollection? {
-        let entry = state.withLock { $0.entries[push.trace.id] }
-        guard let entry, entry.expires > clock.uptime() else { return nil }
-        let known = Dictionary(entry.outcomes.map { (Key($0), $0) }) { first, _ in first }
+    /// What was settled lately of each of `pushes`; `nil` where that is nothing.
+    func outcomes(of pushes: some Collection<Delivery<Push>>) -> [Recollection?] {
+        let now = clock.uptime()
+        return ring.withLock { ring in
+            pushes.map { Self.recollection(of: $0.message, ring.outcomes(of: $0.message.trace.id, now: now)) }
+        }
+    }
+
+    private static func recollection(of push: Push, _ outcomes: [Outcome]) -> Recollection? {
+        guard !outcomes.isEmpty else { return nil }
+        let known = Dictionary(outcomes.map { (Key($0), $0) }) { first, _ in first }
         return Recollection(
             outcomes: push.targets.compactMap { known[Key($0)] },
             others: Set(push.targets.indices.filter { known[Key(push.targets[$0])] == nil }))
     }
 
-    /// Remembers that these targets of the push `id` were settled.
-    func remember(_ outcomes: ArraySlice<Outcome>, of id: UUID) {
-        guard !outcomes.isEmpty else { return }
+    /// Remembers what was settled of each of `pushes`.
+    func remember(_ settlements: [PushSettlement], of pushes: some Collection<Delivery<Push>>) {
         let expires = clock.uptime() + lifetime
-        state.withLock { state in
-            state.count += outcomes.count
-            if var known = state.entries[id] {
-                known.outcomes += outcomes
-                known.expires = expires
-                state.entries[id] = known
-            } else {
-                state.entries[id] = Entry(outcomes: Array(outcomes), expires: expires)
-                state.order.append(id)
-            }
-            while state.count > capacity, let oldest = state.order.popFirst() {
-                state.count -= state.entries.removeValue(forKey: oldest)?.outcomes.count ?? 0
+        ring.withLock { ring in
+            for (settlement, push) in zip(settlements, pushes) {
+                for outcome in settlement.fresh { ring.append(outcome, of: push.message.trace.id, expires: expires) }
             }
         }
     }

@@ -17,8 +17,7 @@ import Testing
             ]))
         let inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 7))
         return Settlement(
-            of: delivery, as: inbound,
-            conclusion: Conclusion(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
+            inbound, conclusion: Conclusion(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
             redirection: Redirection(service: "rules"), patience: patience)
     }
 
