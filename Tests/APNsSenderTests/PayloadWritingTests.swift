@@ -23,6 +23,66 @@ import Testing
         #expect(written > 2000)
     }
 
+    @Test func `what is copied as it came is what is rendered, and nothing that would be refused`() throws {
+        var random = SplitMix(seed: 12)
+        var copied = 0
+        for _ in 0..<4000 {
+            let content = Content.random(&random)
+            let badge = Bool.random(using: &random) ? Int.random(in: -1...3, using: &random) : nil
+            var push = Push.sample(targets: [.sample(token: "ab")])
+            push.content = content
+            guard let text = try Push.decode(wireBody: try push.wireBody()).contentText else { continue }
+            #expect(text.content == content)
+            guard let bytes = APNsPayload.write(text, badge: badge) else { continue }
+            copied += 1
+            let payload = try APNsPayload.render(content, badge: badge)
+            #expect(bytes == JSONText.bytes(of: payload), "\(content)")
+            #expect(throws: Never.self) { try (content.silent ? APNsPushType.background : .alert).check(payload) }
+        }
+        #expect(copied > 500)
+    }
+
+    @Test(
+        arguments: [
+            [:], ["a": 1], ["z": 1], ["a": 1, "z": 2], ["deep_lin": 1, "deep_linka": 2], ["deep_link": "own"],
+            ["aps": [:]], nil,
+        ] as [[String: JSONValue]?])
+    func `the link has its place among the app's data`(data: [String: JSONValue]?) throws {
+        var push = Push.sample(targets: [.sample(token: "ab")])
+        push.content = Content(title: "a", deepLink: "app://x", data: data)
+        let text = try #require(Push.decode(wireBody: try push.wireBody()).contentText)
+        guard let bytes = APNsPayload.write(text, badge: nil) else {
+            #expect(data?["deep_link"] != nil || data?["aps"] != nil)
+            return
+        }
+        #expect(bytes == JSONText.bytes(of: try APNsPayload.render(push.content, badge: nil)))
+    }
+
+    @Test func `a push as it came and the same push as a value make the same requests`() throws {
+        let wire = APNsWire(topic: "com.example.app")
+        var random = SplitMix(seed: 13)
+        for _ in 0..<500 {
+            let badges: [Int?] = Bool.random(using: &random) ? [1, 1] : [nil, 2]
+            var value = Push.sample(targets: badges.map { .sample(token: "ab", badge: $0) })
+            value.content = Content.random(&random)
+            if Int.random(in: 0..<4, using: &random) == 0 { value.content.collapseKey = "k" }
+            if Bool.random(using: &random) { value.expiresAt = nil }
+            let came = try Push.decode(wireBody: try value.wireBody())
+            #expect(came == value)
+            for (one, other) in zip(came.targets, value.targets) {
+                #expect(
+                    Self.request(to: one, wire.render(came, now: .sample), wire)
+                        == Self.request(to: other, wire.render(value, now: .sample), wire))
+            }
+        }
+    }
+
+    private static func request(
+        to target: Push.Target, _ rendering: any PushRendering, _ wire: APNsWire
+    ) -> Result<ProviderRequest, LocalRejection> {
+        Result { () throws(LocalRejection) in try wire.request(to: target, from: rendering) }
+    }
+
     @Test func `a content with a payload of its own is rendered`() {
         let own = Content(title: "a", apns: APNsOverride(headers: nil, payload: ["aps": ["sound": "s"]]))
         #expect(APNsPayload.write(own, badge: nil) == nil)
@@ -51,7 +111,7 @@ extension Content {
         func maybe<Value>(_ value: @autoclosure () -> Value) -> Value? {
             Bool.random(using: &random) ? value() : nil
         }
-        var data: [String: JSONValue] = ["b": 1, "a": "x/\"\n", "c": [nil, true, 2.5]]
+        var data: [String: JSONValue] = ["b": 1, "a": "x/\"\n", "c": [nil, true, maybe(2.5) ?? -25]]
         if Int.random(in: 0..<8, using: &random) == 0 { data["aps"] = 1 }
         return Content(
             title: maybe("Títle \"q\""), subtitle: maybe(""), body: maybe("Body\u{1}"),

@@ -14,6 +14,60 @@ struct QuickCodingTests {
         }
     }
 
+    @Test func `most contents are left as the text they came as, and read to the same value`() throws {
+        var random = SplitMix(seed: 17)
+        var left = 0
+        for _ in 0..<400 {
+            var push = Push.random(&random)
+            (push.content.apns, push.content.fcm) = (nil, nil)
+            let read = try #require(Push.read(try WireCoding.encode(General(push))))
+            guard let text = read.contentText else { continue }
+            left += 1
+            #expect(text.content == push.content)
+        }
+        #expect(left > 50)
+    }
+
+    @Test(
+        arguments: [
+            #"{"silent":false,"title": "a"}"#, #"{"silent":false,"title":"\u00e9"}"#, #"{"silent":false,"title":"\/"}"#,
+            #"{"silent":false,"data":{"b":1,"a":2}}"#, #"{"silent":false,"data":{"é":1}}"#, #"{"silent":false,"badge":-0}"#, #"{"silent":false,"apns":{}}"#,
+            #"{"silent":false,"unknown":1}"#,
+        ])
+    func `what could be written in another way is read`(content: String) throws {
+        let push = try #require(try Self.push(content))
+        #expect(push.contentText == nil)
+    }
+
+    @Test(arguments: [
+        #"{"silent":false,"title":1}"#, #"{"title":"a"}"#, #"{"silent":false,"silent":true}"#,
+        #"{"silent":false,"interruptionLevel":"loud"}"#, #"{"silent":null}"#, #"{"silent":false,"data":[]}"#,
+        #"{"silent":false,"data":{"a":1,"a":2}}"#, #"{"silent":false,"badge":"1"}"#, #"{"silent":false"#,
+        "{\"silent\":false,\"title\":\"\u{1}\"}",
+    ])
+    func `what is no content is not taken for one`(content: String) throws {
+        #expect(try Self.push(content) == nil)
+    }
+
+    @Test func `a content nests as deep as the general decoder lets it and no deeper`() throws {
+        for levels in 26...32 {
+            let deep = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+            let body = try Self.body(#"{"data":{"a":\#(deep)},"silent":false}"#)
+            let general = try? WireCoding.decode(General<Push>.self, from: body).message
+            #expect(Push.read(body) == general, "\(levels) levels")
+        }
+    }
+
+    private static func body(_ content: String) throws -> [UInt8] {
+        var random = SplitMix(seed: 3)
+        var push = Push.random(&random)
+        push.content = Content(title: "@", silent: true)
+        let text = String(decoding: try WireCoding.encode(General(push)), as: UTF8.self)
+        return Array(text.replacing(#"{"silent":true,"title":"@"}"#, with: content).utf8)
+    }
+
+    private static func push(_ content: String) throws -> Push? { Push.read(try body(content)) }
+
     @Test func `of damaged bodies the reader reads nothing else than the general decoder`() throws {
         var random = SplitMix(seed: 8)
         var read = 0

@@ -14,10 +14,17 @@ package final class AMQPConsumer: Service, Sendable {
     private let link = Link()
     private let inbox: ConsumerInbox
     private let shelf = ConsumerShelf()
+    private let acknowledged: @Sendable ([Duration]) -> Void
 
-    package init(configuration: AMQPConfiguration, logger: Logger) {
+    /// - Parameter acknowledged: told, on the consumer's thread, how long each of some deliveries took from being read to
+    ///   its acknowledgement being written.
+    package init(
+        configuration: AMQPConfiguration, logger: Logger,
+        acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
+    ) {
         self.configuration = configuration
         self.logger = logger
+        self.acknowledged = acknowledged
         inbox = ConsumerInbox(wakeup: link.wakeup)
     }
 
@@ -34,10 +41,11 @@ package final class AMQPConsumer: Service, Sendable {
     /// Graceful shutdown cancels all subscriptions, gives what was not taken back to the queues, and waits for what was
     /// taken to be settled, for at most the configuration's `timeouts.drain`. Runs once.
     package func run() async throws {
-        let (inbox, link, shelf) = (inbox, link, shelf)
+        let (inbox, link, shelf, acknowledged) = (inbox, link, shelf, acknowledged)
         try await Owner(configuration: configuration, name: "in", link: link, logger: logger).run { logger in
             ConsumerRole(
-                inbox: inbox, link: link, shelf: shelf, logger: logger, backoff: self.configuration.backoff)
+                inbox: inbox, link: link, shelf: shelf, logger: logger, backoff: self.configuration.backoff,
+                acknowledged: acknowledged)
         }
     }
 

@@ -16,6 +16,8 @@ extension ConsumerRole {
         }
         let isOver = isDraining && tracker.pending == 0 || ending.isOver(now)
         for settlement in tracker.settlements(now: now, all: isOver) { try connection.send(settlement) }
+        let waits = tracker.takeWaits()
+        if !waits.isEmpty { acknowledged(waits) }
         try subscribeDue(&connection, now: now)
     }
 

@@ -22,6 +22,8 @@ struct ConsumerRole: ConnectionRole {
     let shelf: ConsumerShelf
     let logger: Logger
     let backoff: BackoffPolicy
+    /// Told how long each acknowledged delivery took.
+    let acknowledged: @Sendable ([Duration]) -> Void
 
     var consumptions: [UInt64: Consumption] = [:]
     /// Those that the broker delivers to, by consumer tag.
@@ -39,12 +41,16 @@ struct ConsumerRole: ConnectionRole {
     /// As it was *before* the inbox was last looked into: no settlement given before the end is overlooked.
     var ending = Link.Ending.running
 
-    init(inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy) {
+    init(
+        inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy,
+        acknowledged: @escaping @Sendable ([Duration]) -> Void
+    ) {
         self.inbox = inbox
         self.link = link
         self.shelf = shelf
         self.logger = logger
         self.backoff = backoff
+        self.acknowledged = acknowledged
     }
 
     // MARK: - The connection's life
@@ -95,17 +101,19 @@ struct ConsumerRole: ConnectionRole {
         switch frame {
         case .deliver(let deliver): try assembler.begin(deliver)
         case .header(let size, let properties):
-            if let content = try assembler.header(bodySize: size, properties) { try delivered(content) }
-        case .body(let part): if let content = try assembler.body(part) { try delivered(content) }
+            if let content = try assembler.header(bodySize: size, properties) { try delivered(content, now) }
+        case .body(let part): if let content = try assembler.body(part) { try delivered(content, now) }
         case .cancel(let tag): cancelledByBroker(tag, now: now)
         case .returned, .ack, .nack, .channelClose, .connectionClose, .blocked, .unblocked, .flow, .heartbeat, .other:
             return
         }
     }
 
-    private mutating func delivered(_ content: FrameAssembler.Content) throws(AMQPError) {
+    private mutating func delivered(
+        _ content: FrameAssembler.Content, _ now: ContinuousClock.Instant
+    ) throws(AMQPError) {
         guard case .delivery(let method, let properties, let body) = content else { return }
-        try tracker.delivered(method.deliveryTag)
+        try tracker.delivered(method.deliveryTag, now: now)
         guard let consumption = consumption(method.consumerTag) else {
             // Was on its way while its consumer was being cancelled.
             _ = tracker.requeue(method.deliveryTag)

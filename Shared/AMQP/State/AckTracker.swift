@@ -16,9 +16,10 @@ struct AckTracker {
         /// A prefix this long is acknowledged at once,
         var batch = 50
         /// and a shorter one after this long.
-        var age: Duration = .milliseconds(20)
-        /// How long a delivery may hold up what is done behind it.
-        var stall: Duration = .milliseconds(500)
+        var age: Duration = .milliseconds(5)
+        /// How long a delivery may hold up what is done behind it: longer than batches differ under load, since every
+        /// single acknowledgement is a frame of its own.
+        var stall: Duration = .milliseconds(50)
     }
 
     private enum Slot {
@@ -30,6 +31,8 @@ struct AckTracker {
 
     private let policy: Policy
     private var slots: Deque<Slot> = []
+    /// When each of `slots` was delivered.
+    private var arrivals: Deque<ContinuousClock.Instant> = []
     private var base: UInt64 = 1
     private var completed = 0
     private var requeues: [UInt64] = []
@@ -40,17 +43,37 @@ struct AckTracker {
 
     /// Deliveries that are not settled by their taker.
     private(set) var pending = 0
+    /// How long it took from each delivery to its acknowledgement, since the last ``takeWaits()``.
+    private var waits: [Duration] = []
 
     /// Notes a delivery. Tags count up by one on a channel; a gap belongs to no consumer of ours.
-    mutating func delivered(_ tag: UInt64) throws(AMQPError) {
+    mutating func delivered(_ tag: UInt64, now: ContinuousClock.Instant) throws(AMQPError) {
         let next = base + UInt64(slots.count)
         guard tag >= next, tag - next < 1 << 16 else {
             throw AMQPError(
                 .protocolViolation, operation: "receive a delivery", detail: "tag \(tag) came where \(next) was due")
         }
-        for _ in next..<tag { slots.append(.settled) }
-        slots.append(.pending)
+        for _ in next..<tag { append(.settled, now) }
+        append(.pending, now)
         pending += 1
+    }
+
+    private mutating func append(_ slot: Slot, _ now: ContinuousClock.Instant) {
+        slots.append(slot)
+        arrivals.append(now)
+    }
+
+    private mutating func removeFirst() {
+        slots.removeFirst()
+        arrivals.removeFirst()
+        base += 1
+    }
+
+    /// How long it took from each delivery to its acknowledgement, of those told since this was last asked.
+    mutating func takeWaits() -> [Duration] {
+        guard !waits.isEmpty else { return [] }
+        defer { waits.removeAll() }
+        return waits
     }
 
     /// Marks a delivery as done. False when it is not in hand (settled twice, or never delivered).
@@ -89,8 +112,8 @@ struct AckTracker {
             return settlements
         }
         let age = now - since
-        if all || age >= policy.age || completed >= policy.batch { acknowledgePrefix(into: &settlements) }
-        if completed > 0, all || age >= policy.stall { acknowledgeSingly(into: &settlements) }
+        if all || age >= policy.age || completed >= policy.batch { acknowledgePrefix(now, into: &settlements) }
+        if completed > 0, all || age >= policy.stall { acknowledgeSingly(now, into: &settlements) }
         if completed == 0 { waitingSince = nil }
         return settlements
     }
@@ -105,23 +128,26 @@ struct AckTracker {
     }
 
     /// The last tag named must be one the broker still waits for, or it closes the channel with 406.
-    private mutating func acknowledgePrefix(into settlements: inout [Settlement]) {
+    private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         var last: (tag: UInt64, covers: Int)?
         while let slot = slots.first {
             if case .pending = slot { break }
-            if case .completed = slot { last = (base, (last?.covers ?? 0) + 1) }
-            slots.removeFirst()
-            base += 1
+            if case .completed = slot {
+                last = (base, (last?.covers ?? 0) + 1)
+                waits.append(now - arrivals[arrivals.startIndex])
+            }
+            removeFirst()
         }
         guard let last else { return }
         completed -= last.covers
         settlements.append(.ack(last.tag, multiple: last.covers > 1))
     }
 
-    private mutating func acknowledgeSingly(into settlements: inout [Settlement]) {
+    private mutating func acknowledgeSingly(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         for index in slots.indices {
             guard case .completed = slots[index] else { continue }
             slots[index] = .settled
+            waits.append(now - arrivals[index])
             settlements.append(.ack(base + UInt64(index), multiple: false))
         }
         completed = 0
@@ -129,8 +155,7 @@ struct AckTracker {
 
     private mutating func dropSettledPrefix() {
         while case .settled = slots.first {
-            slots.removeFirst()
-            base += 1
+            removeFirst()
         }
     }
 }

@@ -58,7 +58,7 @@ package enum Hexadecimal {
         let areDigits = from(UInt8(ascii: "0"), digits) & ~from(UInt8(ascii: "9") + 1, digits) & highBits
         let areLetters = from(UInt8(ascii: "a"), lower) & ~from(UInt8(ascii: "f") + 1, lower) & highBits
         guard areDigits | areLetters == highBits else { return nil }
-        var nibbles = digits & ones &* 0x0f &+ (areLetters >> 7) &* 9
+        var nibbles = (digits & (ones &* 0x0f)) &+ (areLetters >> 7) &* 9
         nibbles = (nibbles | nibbles >> 4) & 0x00ff_00ff_00ff_00ff
         nibbles = (nibbles | nibbles >> 8) & 0x0000_ffff_0000_ffff
         return UInt32(truncatingIfNeeded: nibbles | nibbles >> 16)

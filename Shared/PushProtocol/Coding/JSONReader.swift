@@ -124,6 +124,9 @@ struct JSONReader {
         }
     }
 
+    /// A text in which nothing is escaped, and that is only to be compared.
+    mutating func word() throws(Unusual) -> JSONKey { try key() }
+
     /// A member's key, which has no escapes.
     private mutating func key() throws(Unusual) -> JSONKey {
         try expect(UInt8(ascii: "\""))
@@ -295,6 +298,15 @@ struct JSONKey {
     fileprivate init(_ bytes: UnsafeBufferPointer<UInt8>, _ run: PlainRun) {
         self.bytes = bytes
         self.run = run
+    }
+
+    func isText(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { text in
+            guard text.count == bytes.count else { return false }
+            for place in 0..<bytes.count where bytes[place] != text[place] { return false }
+            return true
+        }
     }
 
     static func ~= (name: StaticString, key: JSONKey) -> Bool {

@@ -16,21 +16,19 @@ extension Push {
     }
 
     private init(_ reader: inout JSONReader, of body: [UInt8]) throws(JSONReader.Unusual) {
-        var type: String?, version: Int64?, trace: Trace?, app: AppID?, provider: Provider?
+        var isPush = false, version: Int64?, trace: Trace?, app: AppID?, provider: Provider?
         var environment: ProviderEnvironment?, lane: Lane?, content: PushContent?, expiresAt: Timestamp?
         var delivery: DeliveryPolicy?, targets: [Target]?
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
             switch key {
-            case "type": try seen.take(0); type = try reader.string()
+            case "type": try seen.take(0); isPush = "heliograph.push" ~= (try reader.word())
             case "version": try seen.take(1); version = try reader.integer()
             case "trace": try seen.take(2); trace = try Trace(&reader)
             case "app": try seen.take(3); app = AppID(rawValue: try reader.string())
-            case "provider": try seen.take(4); provider = Provider(rawValue: try reader.string())
-            case "environment":
-                try seen.take(5)
-                environment = ProviderEnvironment(rawValue: try reader.string())
-            case "lane": try seen.take(6); lane = Lane(rawValue: try reader.string())
+            case "provider": try seen.take(4); provider = try reader.word(Provider.self)
+            case "environment": try seen.take(5); environment = try reader.word(ProviderEnvironment.self)
+            case "lane": try seen.take(6); lane = try reader.word(Lane.self)
             case "content": try seen.take(7); content = try PushContent(&reader, of: body)
             case "expiresAt":
                 try seen.take(8);
@@ -48,7 +46,7 @@ extension Push {
             default: try reader.skip(key)
             }
         }
-        guard type == Self.messageType, let version, (1...Int64(Self.messageVersion)).contains(version), let trace,
+        guard isPush, let version, (1...Int64(Self.messageVersion)).contains(version), let trace,
             let app, let provider, let environment, let lane, let content, let targets
         else { throw JSONReader.Unusual() }
         self.init(
@@ -219,9 +217,12 @@ extension JSONReader {
     fileprivate mutating func timestamp() throws(Unusual) -> Timestamp { Timestamp(milliseconds: try integer()) }
 
     /// One of the words that `Word` has.
-    fileprivate mutating func word<Word: RawRepresentable<String>>(_: Word.Type) throws(Unusual) -> Word {
-        guard let word = Word(rawValue: try string()) else { throw Unusual() }
-        return word
+    fileprivate mutating func word<Word: RawRepresentable<String> & CaseIterable>(
+        _: Word.Type
+    ) throws(Unusual) -> Word {
+        let text = try word()
+        for word in Word.allCases where text.isText(word.rawValue) { return word }
+        throw Unusual()
     }
 
     fileprivate mutating func members() throws(Unusual) -> [String: JSONValue]? {

@@ -1,5 +1,6 @@
 package import AMQP
 package import Messaging
+import Metrics
 package import PushProtocol
 package import ServiceLifecycle
 
@@ -30,14 +31,19 @@ extension ServiceContext {
 
     /// The bus, with three readiness conditions: that each connection is up, and that the topology is there for a stage
     /// that takes from `queues` and publishes to `exchanges`, those queues included that take what it publishes. All
-    /// are tried for as long as it takes.
+    /// are tried for as long as it takes. Every acknowledged delivery is an observation of the timer
+    /// `heliograph_delivery_to_ack_seconds` (label `stage`).
     ///
     /// - Parameter apps: whose queues are looked for; by default the apps that `queues` are for.
     package func bus(
         queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], apps: [AppID]? = nil
     ) throws(ConfigurationError) -> BusAssembly {
         let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
-        let consumer = AMQPConsumer(configuration: try amqp(), logger: logger)
+        let waits = Timer(
+            label: "heliograph_delivery_to_ack_seconds", dimensions: [("stage", name)], preferredDisplayUnit: .seconds)
+        let consumer = AMQPConsumer(configuration: try amqp(), logger: logger) { durations in
+            for duration in durations { waits.record(duration: duration) }
+        }
         let outgoing = ConnectionCondition()
         let incoming = ConnectionCondition()
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }

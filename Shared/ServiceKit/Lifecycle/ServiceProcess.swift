@@ -37,6 +37,7 @@ struct ServiceProcess {
         await shutdown.watch()
         logger.info("Starting", metadata: [LogKey.version: "\(Build.version)"])
         let assembly = try await build(context)
+        StartupMemory.release()
         let group = ServiceGroup(configuration: try configuration(for: assembly))
         shutdown.attach(group)
         do {

@@ -8,7 +8,7 @@ import TestSupport
 
     private func tracker(_ count: UInt64) throws -> AckTracker {
         var tracker = AckTracker()
-        for tag in 1...count { try tracker.delivered(tag) }
+        for tag in 1...count { try tracker.delivered(tag, now: start) }
         return tracker
     }
 
@@ -18,10 +18,26 @@ import TestSupport
         var tracker = try tracker(10)
         for tag in UInt64(1)...4 { #expect(tracker.acknowledge(tag, now: start) == true) }
         #expect(tracker.settlements(now: start) == [])
-        #expect(tracker.deadline == after(20))
-        #expect(tracker.settlements(now: after(20)) == [.ack(4, multiple: true)])
+        #expect(tracker.deadline == after(5))
+        #expect(tracker.settlements(now: after(5)) == [.ack(4, multiple: true)])
         #expect(tracker.deadline == nil)
         #expect(tracker.pending == 6)
+    }
+
+    @Test func `each acknowledgement tells how long it took since the delivery`() throws {
+        var tracker = AckTracker()
+        for tag in UInt64(1)...4 { try tracker.delivered(tag, now: after(Int(tag))) }
+        for tag in UInt64(1)...2 { _ = tracker.acknowledge(tag, now: after(6)) }
+        _ = tracker.acknowledge(4, now: after(6))
+        #expect(tracker.takeWaits() == [])
+        _ = tracker.settlements(now: after(11))
+        #expect(tracker.takeWaits() == [.milliseconds(10), .milliseconds(9)])
+        // The third holds the fourth up.
+        _ = tracker.settlements(now: after(60))
+        #expect(tracker.takeWaits() == [.milliseconds(56)])
+        _ = tracker.requeue(3)
+        _ = tracker.settlements(now: after(70))
+        #expect(tracker.takeWaits() == [])
     }
 
     @Test func `a long prefix goes at once`() throws {
@@ -39,10 +55,10 @@ import TestSupport
     @Test func `what is behind a slow delivery is told singly once it stalls`() throws {
         var tracker = try tracker(4)
         for tag in UInt64(2)...4 { _ = tracker.acknowledge(tag, now: start) }
-        #expect(tracker.settlements(now: after(100)) == [])
-        #expect(tracker.deadline == after(500))
+        #expect(tracker.settlements(now: after(20)) == [])
+        #expect(tracker.deadline == after(50))
         #expect(
-            tracker.settlements(now: after(500))
+            tracker.settlements(now: after(50))
                 == [.ack(2, multiple: false), .ack(3, multiple: false), .ack(4, multiple: false)])
         _ = tracker.acknowledge(1, now: after(600))
         #expect(tracker.settlements(now: after(620)) == [.ack(1, multiple: false)])
@@ -69,7 +85,7 @@ import TestSupport
 
     @Test func `a tag that comes again is a desynchronised channel`() throws {
         var tracker = try tracker(2)
-        #expect(throws: AMQPError.self) { try tracker.delivered(2) }
+        #expect(throws: AMQPError.self) { try tracker.delivered(2, now: start) }
     }
 
     /// A broker in miniature: it knows which tags are unsettled and closes the channel on any other.
@@ -98,7 +114,7 @@ import TestSupport
             now += .milliseconds(Int.random(in: 0..<60, using: &random))
             for _ in 0..<Int.random(in: 0..<5, using: &random) {
                 last += 1
-                try tracker.delivered(last)
+                try tracker.delivered(last, now: start)
                 unsettled.insert(last)
                 inHand.append(last)
             }

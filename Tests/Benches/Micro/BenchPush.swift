@@ -31,6 +31,11 @@ enum BenchPush {
         try! push(targets: targets, number: number).wireBody()
     }
 
+    /// As a sender has it, from the bus.
+    static func delivered(targets: Int) -> Push {
+        try! Push.decode(wireBody: body(targets: targets))
+    }
+
     static func outcomes(_ count: Int) -> Outcomes {
         let push = push(targets: count)
         return Outcomes(

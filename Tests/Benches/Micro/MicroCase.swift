@@ -22,7 +22,7 @@ enum MicroCase: String, CaseIterable {
         case .decodePush: repeated(times, BenchPush.body(targets: 1)) { keep(try? Push.decode(wireBody: $0)) }
         case .decodePushOf100: repeated(times, BenchPush.body(targets: 100)) { keep(try? Push.decode(wireBody: $0)) }
         case .encodeOutcomesOf100: repeated(times, BenchPush.outcomes(100)) { keep(try? $0.wireBody()) }
-        case .renderAPNs: render(times, APNsWire(topic: "com.example.app"), BenchPush.push(targets: 1))
+        case .renderAPNs: render(times, APNsWire(topic: "com.example.app"), BenchPush.delivered(targets: 1))
         case .renderFCM: render(times, FCMWire(project: "example"), BenchPush.push(targets: 1, provider: .fcm))
         case .classifyAcceptedAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsAccepted, .apns)
         case .classifyUnregisteredAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsUnregistered, .apns)

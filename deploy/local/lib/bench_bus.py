@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -114,6 +115,31 @@ class Sample:
     memory: float
 
 
+@dataclass
+class Histogram:
+    """Observations in buckets, by the upper bound of each, in seconds."""
+
+    buckets: dict[float, float]
+
+    @property
+    def count(self) -> float:
+        return sum(self.buckets.values())
+
+    def __sub__(self, earlier: "Histogram") -> "Histogram":
+        return Histogram({bound: n - earlier.buckets.get(bound, 0) for bound, n in self.buckets.items()})
+
+    def quantile(self, share: float) -> float:
+        """As Prometheus does it: evenly spread within a bucket, and no more than the last bound."""
+        below, lower = 0.0, 0.0
+        for bound in sorted(self.buckets):
+            if below + self.buckets[bound] >= share * self.count:
+                if bound == float("inf"):
+                    return lower
+                return lower + (bound - lower) * (share * self.count - below) / self.buckets[bound]
+            below, lower = below + self.buckets[bound], bound
+        return lower
+
+
 class Sender:
     """A sender's release build, in front of the bench's provider."""
 
@@ -152,8 +178,25 @@ class Sender:
         return Sample(
             time.monotonic(), (int(fields[11]) + int(fields[12])) / TICKS, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
 
+    def histogram(self, name: str) -> Histogram:
+        """All series of a name, as its `/metrics` has them now."""
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        buckets: dict[float, float] = {}
+        last: dict[str, float] = {}
+        for line in lines:
+            if found := re.match(name + r'_bucket\{(.*)le="([^"]+)"\} (\S+)$', line):
+                series, bound, total = found[1], float(found[2]), float(found[3])
+                buckets[bound] = buckets.get(bound, 0) + total - last.get(series, 0)
+                last[series] = total
+        return Histogram(buckets)
+
+    @property
+    def admin(self) -> str:
+        return f"http://127.0.0.1:{self.environment['HELIOGRAPH_ADMIN_PORT']}"
+
     def await_ready(self) -> None:
-        url = f"http://127.0.0.1:{self.environment['HELIOGRAPH_ADMIN_PORT']}/health/ready"
+        url = f"{self.admin}/health/ready"
         deadline = time.monotonic() + 60
         while True:
             self.sample()
