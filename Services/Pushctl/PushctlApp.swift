@@ -14,7 +14,6 @@ import ArgumentParser
             """,
         subcommands: [
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
-            PublishCommand.self,
-            ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self,
+            PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
         ])
 }

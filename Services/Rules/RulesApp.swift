@@ -19,7 +19,9 @@ struct RulesApp {
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let book = try rules(in: context.settings.string(rulesDirectory))
+        let directory = try context.settings.string(rulesDirectory)
+        let book = try rules(in: directory)
+        let shelf = RuleShelf(book)
         for ruleSet in book.ruleSets.values {
             context.logger.info(
                 "Rules taken",
@@ -30,18 +32,22 @@ struct RulesApp {
         }
 
         let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 1)
+        let database = try context.database(schema: "rules", migration: 2)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
-            handler: EventHandler(book: book, store: DecisionStore(pool: database.pool)), logger: context.logger)
+            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool)), logger: context.logger)
         let outcomes = Stage(
             service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
         context.watch(events, as: "events", on: bus)
         context.watch(outcomes, as: "outcomes", on: bus)
 
-        return ServiceAssembly(database.services + bus.services + [events, outcomes])
+        let reloader = RuleReloader(directory: directory, shelf: shelf, logger: context.logger)
+        let releaser = Releaser(
+            service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
+            logger: context.logger)
+        return ServiceAssembly(database.services + bus.services + [reloader, releaser, events, outcomes])
     }
 
     /// The rule files of a folder, each mistake in them a line of its own.

@@ -85,3 +85,30 @@ import Testing
             ])
     }
 }
+
+/// What the portal's document calls optional and future: who is active is not pushed, threads and families are muted.
+@Suite(.timeLimit(.minutes(4))) struct FamilyPortalPeopleTests {
+    let message =
+        #"{"message":{"id":1,"text":"Hi","thread_id":9},"sender":{"id":456,"name":"Pat"},"participants":[456,457,458],"family":{"id":7}}"#
+
+    @Test func `who is connected and active is not pushed`() async throws {
+        try await Product.run("family-portal") { (product: Product) async throws in
+            let user = #"{"user":{"id":457,"connection":"web-1"}}"#
+            #expect(try await product.happen("chat.connection.active", user).isEmpty)
+            #expect(
+                try await product.happen("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                    == ["458"])
+            #expect(try await product.happen("chat.connection.closed", user).isEmpty)
+            #expect(
+                try await product.happen("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                    == ["457", "458"])
+        }
+    }
+
+    @Test func `a message can be muted by its family and by its thread, or by its type`() throws {
+        let rules = try Shipped.ruleSet("family-portal")
+        let drafts = try rules.evaluate(event("chat.message.created", try json(message)))
+        #expect(drafts.map(\.mutes) == [["family/7", "thread/9"]])
+        #expect(drafts.map(\.policy.type) == ["chat"])
+    }
+}

@@ -12,7 +12,7 @@ import Testing
 
     func answer(_ event: DomainEvent) -> String {
         switch book.decide(event, now: now) {
-        case .notify(let drafts, _): "notify \(drafts.count)"
+        case .notify(let drafts, _, _): "notify \(drafts.count)"
         case .unrenderable(let error): "\(error)"
         case .expired: "expired"
         case .unknownApp: "unknown app"

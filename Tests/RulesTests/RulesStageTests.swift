@@ -22,7 +22,7 @@ import Testing
             let logger = Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() }
             let events = Stage(
                 service: "rules", queues: [.rulesEvents], bus: bus,
-                handler: EventHandler(book: book, store: DecisionStore(pool: pool)), logger: logger)
+                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
             let outcomes = Stage(
                 service: "rules", queues: [.rulesOutcomes], bus: bus,
                 handler: OutcomeHandler(store: OutcomeStore(pool: pool)), logger: logger)

@@ -12,16 +12,8 @@ struct EventRecord: Hashable, Sendable {
     /// The version of the rules that decided.
     var ruleSet: UUID
     var arrivedAt: Timestamp
-    var decisions: [Decision]
 
-    /// One user who is to be told, and by which rule.
-    struct Decision: Hashable, Sendable {
-        var notification: UUID
-        var rule: String
-        var user: UserID
-    }
-
-    init(_ event: DomainEvent, ruleSet: UUID, arrivedAt arrival: Timestamp, notifications: [Notification]) {
+    init(_ event: DomainEvent, ruleSet: UUID, arrivedAt arrival: Timestamp) {
         key = DerivedID.uuid5(DerivedID.namespace, ["event", event.app.rawValue, event.source, event.id])
         app = event.app
         source = event.source
@@ -29,10 +21,5 @@ struct EventRecord: Hashable, Sendable {
         type = event.type
         self.ruleSet = ruleSet
         arrivedAt = arrival
-        decisions = notifications.flatMap { notification in
-            notification.recipients.map {
-                Decision(notification: $0.notification, rule: notification.rule, user: $0.user)
-            }
-        }
     }
 }

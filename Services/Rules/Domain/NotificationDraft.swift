@@ -9,6 +9,13 @@ struct NotificationDraft: Hashable, Sendable {
     var content: Content
     var expiresAfter: Duration?
     var delivery: DeliveryPolicy? = nil
+    /// Each recipient's badge is how much they have not read.
+    var countsUnread = false
+    /// Whether people notice it, and may not want it.
+    var isNoise = true
+    var policy = Rule.Policy()
+    /// What it can be muted by, the widest first.
+    var mutes: [String] = []
     /// Users, each once, at least one.
     var recipients: [Recipient]
 
@@ -17,28 +24,32 @@ struct NotificationDraft: Hashable, Sendable {
         var badge: Int?
     }
 
-    /// The messages that carry it, each of at most ``Notification/maximumRecipients``.
+    /// The same with its ids.
     ///
     /// Every id is derived from the event, the rule and the recipient, so a redelivery of the event makes the same ones.
     /// The rule stands in them with its app: two apps may take one upstream's event and name their rules alike.
-    func notifications(about event: DomainEvent, arrivedAt arrival: Timestamp) -> [Notification] {
+    func statement(about event: DomainEvent, arrivedAt arrival: Timestamp) -> EventCase.Statement {
         let rule = "\(event.app)/\(rule)"
-        let size = Notification.maximumRecipients
-        return stride(from: 0, to: recipients.count, by: size).enumerated().map { index, start in
-            Notification(
-                trace: Trace(
-                    id: DerivedID.message(source: event.source, event: event.id, rule: rule, index: index),
-                    correlation: event.id, causation: event.id, traceparent: event.traceparent),
-                app: event.app, rule: self.rule, lane: lane, content: content,
-                expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery,
-                recipients: recipients[start..<min(start + size, recipients.count)].map { recipient in
-                    Notification.Recipient(
-                        user: recipient.user,
-                        notification: DerivedID.notification(
-                            source: event.source, event: event.id, rule: rule, recipient: recipient.user),
-                        badge: recipient.badge)
-                })
-        }
+        return EventCase.Statement(
+            saying: Saying(
+                id: DerivedID.uuid5(DerivedID.namespace, ["saying", event.source, event.id, rule]), app: event.app,
+                rule: self.rule, lane: lane, content: content, mutes: mutes,
+                expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery, correlation: event.id,
+                traceparent: event.traceparent),
+            policy: policy, isNoise: isNoise, countsUnread: countsUnread,
+            recipients: recipients.map { recipient in
+                Notification.Recipient(
+                    user: recipient.user,
+                    notification: DerivedID.notification(
+                        source: event.source, event: event.id, rule: rule, recipient: recipient.user),
+                    badge: recipient.badge)
+            }, source: event.source)
+    }
+
+    /// The messages that carry it if nobody minds.
+    func notifications(about event: DomainEvent, arrivedAt arrival: Timestamp) -> [Notification] {
+        let statement = statement(about: event, arrivedAt: arrival)
+        return statement.notifications(to: statement.recipients, quietly: false)
     }
 
     /// The earlier of what the rule allows and what the event allows.

@@ -4,6 +4,8 @@ extension Rule {
     /// The most characters of a title, a subtitle and a body, as a person counts them; what is longer is cut.
     static let maximumTitle = 100
     static let maximumBody = 500
+    /// The longest name to mute by, in characters.
+    static let maximumMute = 200
     /// The longest collapse key, in UTF-8 bytes (APNs' `apns-collapse-id`).
     static let maximumCollapseKey = 64
 
@@ -27,6 +29,20 @@ extension Rule {
             deepLink: try text(say.deepLink, "say.deep-link"), image: try text(say.image, "say.image"),
             data: try data(scope), silent: how.kind == .silent, interruptionLevel: how.interruptionLevel,
             collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: how.apns, fcm: how.fcm)
+    }
+
+    /// By what a person can mute what it says about one event, the widest first.
+    func mutes(_ scope: Scope) throws(PlacedProblem) -> [String] {
+        var names: [String] = []
+        for (index, template) in policy.mutes.enumerated() {
+            do {
+                let name = try template.render(scope)
+                if !name.isEmpty { names.append(name.excerpt(Rule.maximumMute)) }
+            } catch {
+                throw PlacedProblem("policy.mutes.\(index)", error)
+            }
+        }
+        return names
     }
 
     private func data(_ scope: Scope) throws(PlacedProblem) -> [String: JSONValue]? {

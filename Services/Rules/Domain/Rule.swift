@@ -9,6 +9,7 @@ struct Rule: Hashable, Sendable {
     var to: [Selector]
     var say: Wording
     var how: Manner
+    var policy = Policy()
 
     /// Which events it speaks about.
     struct Condition: Hashable, Sendable {
@@ -46,11 +47,19 @@ struct Rule: Hashable, Sendable {
 
     /// The manner of delivery.
     struct Manner: Hashable, Sendable {
-        enum Kind: String, Hashable, Sendable, CaseIterable { case alert, silent }
+        enum Kind: String, Hashable, Sendable, CaseIterable {
+            case alert
+            /// Wakes the app and shows nothing.
+            case silent
+            /// Changes the number on the app's icon, and nothing else.
+            case badgeOnly = "badge-only"
+        }
         var kind: Kind = .alert
         var lane: Lane = .interactive
         var sound: String?
         var badge: DataTemplate?
+        /// The badge is how much the person has not read in the inbox.
+        var countsUnread = false
         var category: String?
         var thread: Template?
         var interruptionLevel: InterruptionLevel?

@@ -14,7 +14,7 @@ struct RuleBook: Sendable {
         guard ruleSet.events.contains(event.type) else { return .unknownType }
         if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
         do {
-            return .notify(try ruleSet.evaluate(event), by: ruleSet)
+            return .notify(try ruleSet.evaluate(event), telling: try ruleSet.signals(of: event), by: ruleSet)
         } catch {
             return .unrenderable(error)
         }
@@ -22,8 +22,9 @@ struct RuleBook: Sendable {
 
     /// One event's answer.
     enum Decision: Sendable {
-        /// What is said, and by which rules; empty when no rule matches or nobody is left to tell.
-        case notify([NotificationDraft], by: RuleSet)
+        /// What is said, and by which rules, empty when no rule matches or nobody is left to tell; and what the event
+        /// tells about people.
+        case notify([NotificationDraft], telling: [Signal], by: RuleSet)
         case unrenderable(RenderError)
         case expired
         case unknownApp

@@ -6,16 +6,16 @@ import PushProtocol
 /// Domain events in, notifications out.
 ///
 /// What is decided is kept before it is published, and published before the event is settled. A crash in between brings
-/// the event back, and it is decided again, kept without effect, and published again under the same ids; only an event
-/// whose every notification has been answered is passed over. So nothing is lost, and nothing is kept twice.
+/// the event back; it is not decided again, but what was decided is published again under the same ids. Only an event
+/// whose every notification has been answered is passed over. So nothing is lost, and nothing is kept or charged twice.
 struct EventHandler: StageHandler {
-    let book: RuleBook
+    let shelf: RuleShelf
     let store: DecisionStore
-    /// The clock that expirations are held against.
+    /// The clock that expirations, caps and quiet hours are held against.
     let now: @Sendable () -> Timestamp
 
-    init(book: RuleBook, store: DecisionStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
-        self.book = book
+    init(shelf: RuleShelf, store: DecisionStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
+        self.shelf = shelf
         self.store = store
         self.now = now
     }
@@ -27,83 +27,123 @@ struct EventHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
-        let answers = batch.map(answer)
-        let settled = try await store.keep(answers.compactMap(\.publication?.record))
-        var seen: Set<UUID> = []
-        return answers.map { answer in
+        let now = now()
+        let book = shelf.book
+        let answers = batch.map { answer($0, by: book, now: now) }
+        // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
+        var first: [UUID: Int] = [:]
+        for (index, answer) in answers.enumerated() {
+            if case .decide(let draft) = answer, first[draft.event.record.key] == nil {
+                first[draft.event.record.key] = index
+            }
+        }
+        let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
+        let rulings = try await store.decide(cases, now: now)
+        return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition)
-            case .publish(let publication):
-                let key = publication.record.key
-                // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
-                guard !settled.contains(key), seen.insert(key).inserted else {
+            case .decide(let draft):
+                let key = draft.event.record.key
+                guard first[key] == index, case .decided(let answers) = rulings.answers[key] else {
                     return Verdict(.discard(.duplicate))
                 }
-                publication.count()
-                return .done(publication.outbound)
+                return draft.verdict(answers, unread: rulings.unread)
             }
         }
     }
 
-    /// What one event comes to, before it is known whether it was seen before.
-    private func answer(_ delivery: Delivery<DomainEvent>) -> Answer {
+    /// What one event comes to, before it is known who wants to hear of it.
+    private func answer(_ delivery: Delivery<DomainEvent>, by book: RuleBook, now: Timestamp) -> Answer {
         let event = delivery.message
-        switch book.decide(event, now: now()) {
+        switch book.decide(event, now: now) {
         case .unknownApp: return .settle(.discard(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
         case .expired: return .settle(.discard(.expired))
         case .unrenderable(let error): return .settle(.deadLetter(.unrenderable(error)))
-        case .notify(let drafts, let ruleSet):
-            let arrival = delivery.inbound.firstSeen
-            let notifications = drafts.flatMap { $0.notifications(about: event, arrivedAt: arrival) }
+        case .notify(let drafts, let signals, let ruleSet):
+            let event = EventCase(
+                event, ruleSet: ruleSet, arrivedAt: delivery.inbound.firstSeen, drafts: drafts, signals: signals)
             do {
-                return .publish(
-                    Publication(
-                        record: EventRecord(
-                            event, ruleSet: ruleSet.version, arrivedAt: arrival, notifications: notifications),
-                        notifications: notifications,
-                        outbound: try notifications.map { notification throws(WireError) in
-                            try Outbound(
-                                notification, to: .notifications,
-                                routingKey: RoutingKey.notification(notification.lane, notification.app))
-                        }))
+                return .decide(try EventDraft(event))
             } catch {
-                return .settle(.deadLetter(Reason(code: error.code, detail: "the notification: \(error)")))
+                return .settle(.deadLetter(.tooLarge(error)))
+            }
+        }
+    }
+
+    private enum Answer {
+        case settle(Disposition)
+        case decide(EventDraft)
+
+        var draft: EventDraft? {
+            switch self {
+            case .settle: nil
+            case .decide(let draft): draft
             }
         }
     }
 }
 
-extension EventHandler {
-    private enum Answer {
-        case settle(Disposition)
-        case publish(Publication)
+/// An event with the messages that say all of it to everybody, which most often is what is published.
+struct EventDraft {
+    let event: EventCase
+    private let everything: [Outbound]
 
-        var publication: Publication? {
-            switch self {
-            case .settle: nil
-            case .publish(let publication): publication
-            }
+    /// - Throws: for a message that no stage would take: better now than when it has been decided.
+    init(_ event: EventCase) throws(WireError) {
+        self.event = event
+        everything = try EventDraft.outbound(
+            event.statements.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
+    }
+
+    /// What is published when this was decided.
+    ///
+    /// - Parameter unread: how much each person has not read, of those whose badge says so.
+    func verdict(_ answers: [UUID: Judgement.Answer], unread: [PersonKey: Int]) -> Verdict {
+        count(answers)
+        let isForAll = event.statements.allSatisfy { statement in
+            !statement.countsUnread && statement.recipients.allSatisfy { answers[$0.notification] == .push }
+        }
+        guard !isForAll else { return .done(everything) }
+        do {
+            return .done(
+                try EventDraft.outbound(event.statements.flatMap { $0.notifications(answers, unread: unread) }))
+        } catch {
+            return Verdict(.deadLetter(.tooLarge(error)))
         }
     }
 
-    /// What is kept and what is published about one event.
-    private struct Publication {
-        var record: EventRecord
-        var notifications: [Notification]
-        var outbound: [Outbound]
+    private static func outbound(_ notifications: [Notification]) throws(WireError) -> [Outbound] {
+        try notifications.map { notification throws(WireError) in
+            try Outbound(
+                notification, to: .notifications,
+                routingKey: RoutingKey.notification(notification.lane, notification.app))
+        }
+    }
 
-        /// Apps and rules are the operator's words, so these labels are bounded.
-        func count() {
-            for notification in notifications {
-                Counter(
-                    label: "heliograph_rules_notified_users_total",
-                    dimensions: [
-                        ("app", notification.app.rawValue), ("rule", notification.rule),
-                        ("lane", notification.lane.rawValue),
-                    ]
-                ).increment(by: notification.recipients.count)
+    /// Apps and rules are the operator's words, so these labels are bounded.
+    ///
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users who are told at once |
+    /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by what was decided at once |
+    private func count(_ answers: [UUID: Judgement.Answer]) {
+        for statement in event.statements {
+            var counts: [String: Int] = [:]
+            for recipient in statement.recipients {
+                if let answer = answers[recipient.notification] { counts[answer.word, default: 0] += 1 }
             }
+            let labels = [("app", statement.saying.app.rawValue), ("rule", statement.saying.rule)]
+            for (word, count) in counts {
+                Counter(label: "heliograph_rules_decisions_total", dimensions: labels + [("answer", word)])
+                    .increment(by: count)
+            }
+            let told = counts["push", default: 0] + counts["push-quietly", default: 0]
+            guard told > 0 else { continue }
+            Counter(
+                label: "heliograph_rules_notified_users_total",
+                dimensions: labels + [("lane", statement.saying.lane.rawValue)]
+            ).increment(by: told)
         }
     }
 }
@@ -111,6 +151,10 @@ extension EventHandler {
 extension Reason {
     fileprivate static let duplicate = Reason(code: "duplicate", detail: "the event was seen before and is dealt with")
     fileprivate static let expired = Reason(code: "expired", detail: "the event's expirytime has passed")
+
+    fileprivate static func tooLarge(_ error: WireError) -> Reason {
+        Reason(code: error.code, detail: "the notification: \(error)")
+    }
 
     fileprivate static func unknownApp(_ event: DomainEvent) -> Reason {
         Reason(code: "unknown-app", detail: "there is no rule file for \(event.app)")

@@ -7,13 +7,7 @@ enum RuleDirectory {
 
     /// Reads every file of a folder, or reports every mistake in all of them. Hidden files are passed over.
     static func load(_ directory: String) throws(RuleFileError) -> RuleBook {
-        let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }
-                .sorted()
-        } catch {
-            throw refusal(directory, "the folder cannot be read")
-        }
+        guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
         var problems: [RuleProblem] = []
         var ruleSets: [RuleSet] = []
@@ -26,6 +20,18 @@ enum RuleDirectory {
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
         return RuleBook(ruleSets)
+    }
+
+    /// The bytes of every file of a folder, to tell whether anything has changed; `nil` when it cannot be read.
+    static func texts(_ directory: String) -> [String: Data?]? {
+        names(in: directory).map { names in
+            Dictionary(
+                uniqueKeysWithValues: names.map { ($0, FileManager.default.contents(atPath: "\(directory)/\($0)")) })
+        }
+    }
+
+    private static func names(in directory: String) -> [String]? {
+        try? FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
     }
 
     private static func read(_ name: String, in directory: String) throws(RuleFileError) -> RuleSet {

@@ -3,7 +3,8 @@ import Yams
 
 /// An app's rule file: `<app>.yaml`.
 enum RuleFile {
-    static let keys = ["app", "events", "rules"]
+    static let keys = ["app", "zone", "types", "caps", "events", "presence", "reads", "rules"]
+    static let required = ["app", "events", "rules"]
 
     /// Reads a rule file, or reports every mistake in it.
     ///
@@ -33,16 +34,21 @@ extension RuleFileReader {
     }
 
     fileprivate func ruleSet(_ root: Field, text: String) -> RuleSet? {
-        guard let table = table(root, keys: RuleFile.keys, required: RuleFile.keys) else { return nil }
+        guard let table = table(root, keys: RuleFile.keys, required: RuleFile.required) else { return nil }
         let app = table["app"].flatMap { appID($0) }
         let catalog = table["events"].flatMap { events($0) } ?? [:]
-        let rules = table["rules"].flatMap { ruleList($0, catalog) }
+        let house = self.house(table)
+        let rules = table["rules"].flatMap { ruleList($0, catalog, house) }
+        let signals =
+            (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
         // Examples are tried only on rules that are whole.
         guard let app, let rules, problems.isEmpty else { return nil }
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
-            rules: rules)
+            house: house, rules: rules,
+            signals: signals)
         check(ruleSet, against: catalog)
+        checkSignals(ruleSet, against: catalog)
         return ruleSet
     }
 
@@ -59,13 +65,15 @@ extension RuleFileReader {
         return app
     }
 
-    private func ruleList(_ field: Field, _ catalog: [String: EventShape]) -> [Rule]? {
+    private func ruleList(
+        _ field: Field, _ catalog: [String: EventShape], _ house: HouseRules
+    ) -> [Rule]? {
         members(field)?.compactMap { name, value in
             guard TemplateTag.isPath(name), !name.contains(".") else {
                 report(value, "a rule's name is of letters, digits, “_” and “-”")
                 return nil
             }
-            return rule(value, name: name, catalog: catalog)
+            return rule(value, name: name, catalog: catalog, house: house)
         }
     }
 }

@@ -29,6 +29,24 @@ extension RuleFileReader {
         }
     }
 
+    /// Tries on the examples what events tell about people.
+    func checkSignals(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
+        for source in ruleSet.signals {
+            let examples = source.when.events.flatMap { type in
+                catalog[type]?.examples.map { RuleFileReader.event(type, data: $0, app: ruleSet.app) } ?? []
+            }
+            for event in examples {
+                do {
+                    _ = try source.signal(event, Scope(event: event))
+                } catch {
+                    let key = "\(source.place).\(error.place)"
+                    report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")
+                    break
+                }
+            }
+        }
+    }
+
     private static func event(_ type: String, data: JSONValue, app: AppID) -> DomainEvent {
         DomainEvent(
             app: app, id: "example", source: "/example", type: type, subject: "example",

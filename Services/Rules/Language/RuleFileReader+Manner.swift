@@ -1,4 +1,5 @@
 import PushProtocol
+import Yams
 
 extension RuleFileReader {
     /// How a rule's notifications are delivered.
@@ -8,10 +9,13 @@ extension RuleFileReader {
             "delivery", "apns", "fcm",
         ]
         guard let table = table(field, keys: keys) else { return nil }
+        let countsUnread = table["badge"].map(isUnread) ?? false
         return Rule.Manner(
             kind: table["as"].flatMap { choice($0) } ?? .alert,
             lane: table["lane"].flatMap { choice($0) } ?? .interactive,
-            sound: table["sound"].flatMap { text($0) }, badge: table["badge"].flatMap { badge($0, shapes) },
+            sound: table["sound"].flatMap { text($0) },
+            badge: countsUnread ? nil : table["badge"].flatMap { badge($0, shapes) },
+            countsUnread: countsUnread,
             category: table["category"].flatMap { text($0) }, thread: table["thread"].flatMap { template($0, shapes) },
             interruptionLevel: table["interruption-level"].flatMap { choice($0) },
             expiresAfter: table["expires-after"].flatMap { duration($0) },
@@ -20,13 +24,19 @@ extension RuleFileReader {
             apns: table["apns"].flatMap { apns($0) }, fcm: table["fcm"].flatMap { fcm($0) })
     }
 
+    /// The word that stands for how much a person has not read.
+    private func isUnread(_ field: Field) -> Bool {
+        guard case .scalar(let scalar) = field.node else { return false }
+        return ScalarValue.json(scalar) == .string("unread")
+    }
+
     private func badge(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
         guard let template = dataTemplate(field, shapes) else { return nil }
         switch template {
         case .value: return template
         case .constant(let value) where value.badgeNumber != nil: return template
         case .constant, .text, .array, .object:
-            report(field, "a badge is \(JSONValue.badgeExpectation), or one variable in quotes")
+            report(field, "a badge is \(JSONValue.badgeExpectation), one variable in quotes, or unread")
             return nil
         }
     }
@@ -52,7 +62,7 @@ extension RuleFileReader {
         }
     }
 
-    private func flag(_ field: Field) -> Bool? {
+    func flag(_ field: Field) -> Bool? {
         guard let value = scalar(field) else { return nil }
         guard case .bool(let flag) = value else {
             report(field, "expected true or false, not \(value.kind)")

@@ -2,20 +2,23 @@ import PushProtocol
 
 extension RuleFileReader {
     /// One rule, or `nil` when something without which it is none is wrong.
-    func rule(_ field: Field, name: String, catalog: [String: EventShape]) -> Rule? {
+    func rule(_ field: Field, name: String, catalog: [String: EventShape], house: HouseRules) -> Rule? {
         let found = problems.count
-        guard let table = table(field, keys: ["about", "when", "to", "say", "how"], required: ["when", "to"]) else {
-            return nil
-        }
+        let keys = ["about", "when", "to", "say", "how", "policy"]
+        guard let table = table(field, keys: keys, required: ["when", "to"]) else { return nil }
         _ = table["about"].map { text($0) }
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
         let to = table["to"].flatMap { selectors($0, shapes) }
         let say = table["say"].map { wording($0, shapes) } ?? Rule.Wording()
         let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
-        guard let when, let to, let say, let how else { return nil }
-        let rule = Rule(name: name, when: when, to: to, say: say, how: how)
-        if problems.count == found { checkSense(rule, field) }
+        let policy = table["policy"].map { self.policy($0, shapes, house) } ?? Rule.Policy()
+        guard let when, let to, let say, let how, let policy else { return nil }
+        let rule = Rule(name: name, when: when, to: to, say: say, how: how, policy: policy)
+        if problems.count == found {
+            checkSense(rule, field)
+            if let field = table["policy"] { checkPolicy(rule, field) }
+        }
         return rule
     }
 
@@ -29,7 +32,22 @@ extension RuleFileReader {
             report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
         case .silent where rule.how.sound != nil || rule.how.interruptionLevel != nil:
             report(field, "a silent push is not heard: it cannot have a sound or an interruption level")
-        case .alert, .silent: break
+        case .silent where rule.how.badge != nil:
+            report(field, "a silent push shows nothing: a badge alone is “as: badge-only”")
+        case .badgeOnly where speaks || rule.how.sound != nil || rule.how.interruptionLevel != nil:
+            report(field, "a badge is only a number: it cannot have words, a sound or an interruption level")
+        case .badgeOnly
+        where rule.how.badge == nil && !rule.how.countsUnread && rule.to.allSatisfy({ $0.badge == nil }):
+            report(field, "“as: badge-only” needs a “badge”, under “how” or in “to”")
+        case .alert, .silent, .badgeOnly: break
+        }
+    }
+
+    private func checkPolicy(_ rule: Rule, _ field: Field) {
+        if rule.how.kind != .alert {
+            report(field, "only an alert makes noise: “as: \(rule.how.kind.rawValue)” needs no policy")
+        } else if rule.policy.presence == .thread, rule.how.thread == nil {
+            report(field, "“presence: thread” needs the “thread” that this is about, under “how”")
         }
     }
 }
@@ -38,9 +56,12 @@ extension RuleFileReader {
 
 extension RuleFileReader {
     private func condition(_ field: Field, catalog: [String: EventShape]) -> Rule.Condition? {
-        guard let table = table(field, keys: ["event", "data", "source", "subject"], required: ["event"]),
-            let types = table["event"].flatMap(oneOrMore)
-        else { return nil }
+        table(field, keys: ["event", "data", "source", "subject"], required: ["event"])
+            .flatMap { condition(field, $0, catalog: catalog) }
+    }
+
+    func condition(_ field: Field, _ table: [String: Field], catalog: [String: EventShape]) -> Rule.Condition? {
+        guard let types = table["event"].flatMap(oneOrMore) else { return nil }
         let events = types.compactMap { eventType($0, catalog) }
         let shapes = events.compactMap { catalog[$0] }
         let data = table["data"].flatMap { field in checkedPattern(field, shapes) { $0 } }
@@ -101,7 +122,7 @@ extension RuleFileReader {
     }
 
     /// The path of a field of the event, written without braces.
-    private func path(_ field: Field, _ shapes: [EventShape], below parent: String? = nil) -> String? {
+    func path(_ field: Field, _ shapes: [EventShape], below parent: String? = nil) -> String? {
         guard let path = text(field) else { return nil }
         guard TemplateTag.isPath(path) else {
             report(field, "“\(path)” is not a path; write members joined by dots, without braces")

@@ -28,6 +28,10 @@ struct Wildcard: Hashable, Sendable {
         self.pieces = pieces
     }
 
+    /// What every text that matches begins with, and what it ends with, as UTF-8; each may be empty.
+    var head: [UInt8] { pieces.first ?? [] }
+    var tail: [UInt8] { pieces.last ?? [] }
+
     func matches(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else { return bytes == pieces.first }

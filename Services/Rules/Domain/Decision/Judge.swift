@@ -1,0 +1,120 @@
+import PushProtocol
+
+/// The decision: one notification, one person, one moment, and the first answer that ends it
+/// (`messaging-and-data` §6.2, in its order). Pure; what is held comes here again.
+struct Judge: Sendable {
+    /// How often quiet hours may put the same thing off.
+    static let mostQuietHolds = 2
+
+    var house: HouseRules
+    var now: Timestamp
+
+    /// Judges, and charges the person's caps for what is pushed.
+    func judge(_ matter: Matter, _ person: inout Person) -> Judgement {
+        let judgement = decide(matter, person)
+        switch judgement.answer {
+        case .push where matter.isNoise, .pushQuietly: charge(matter, &person)
+        case .push, .hold, .inbox, .drop: break
+        }
+        return judgement
+    }
+
+    private func decide(_ matter: Matter, _ person: Person) -> Judgement {
+        if let expiresAt = matter.expiresAt, expiresAt <= now { return inbox(matter, .expired) }
+        guard matter.isNoise else { return Judgement(answer: .push, reason: .noiseless) }
+        if house.isCritical(matter.policy) { return critical(matter, person) }
+        if let refusal = preferences(matter, person) { return inbox(matter, refusal) }
+        switch matter.policy.presence {
+        case .app where person.isPresent(now): return inbox(matter, .present)
+        case .thread where matter.thread.map({ person.isViewing($0, now) }) == true: return inbox(matter, .viewing)
+        case .app, .thread, .ignored: break
+        }
+        if let opens = capsOpen(matter, person) {
+            switch matter.policy.surplus {
+            case .inbox: return inbox(matter, .capped)
+            case .hold: return hold(matter, until: opens, .capped)
+            }
+        }
+        return quietHours(matter, person)
+    }
+
+    private func inbox(_ matter: Matter, _ reason: Judgement.Cause) -> Judgement {
+        Judgement(answer: matter.policy.inbox ? .inbox : .drop, reason: reason)
+    }
+
+    /// Holds it, unless nothing would be left of it by then.
+    private func hold(_ matter: Matter, until: Timestamp, _ reason: Judgement.Cause) -> Judgement {
+        if let expiresAt = matter.expiresAt, until >= expiresAt { return inbox(matter, reason) }
+        guard until <= matter.since + matter.policy.holdFor else {
+            return inbox(matter, matter.since == now ? reason : .heldTooLong)
+        }
+        return Judgement(answer: .hold(until: until), reason: reason)
+    }
+}
+
+// MARK: - Critical
+
+extension Judge {
+    private func critical(_ matter: Matter, _ person: Person) -> Judgement {
+        let log = person.logs[Cap.criticalLog, default: []]
+        guard Cap.ofCritical.opens(after: log, now: now) == nil else { return inbox(matter, .criticalStorm) }
+        return Judgement(answer: .push, reason: .critical)
+    }
+}
+
+// MARK: - Preferences
+
+extension Judge {
+    /// The switch for everything is a ceiling: nothing below it is opened again. Of the rest, the most specific word
+    /// counts (`messaging-and-data` §6.3).
+    private func preferences(_ matter: Matter, _ person: Person) -> Judgement.Cause? {
+        let settings = person.settings
+        guard settings.isPushOn else { return .switchedOff }
+        for name in matter.mutes.reversed() {
+            guard let mute = settings.mutes[name], mute.until.map({ $0 > now }) ?? true else { continue }
+            return mute.isMuted ? .muted : nil
+        }
+        guard let type = matter.policy.type else { return nil }
+        return settings.types[type] ?? house.types[type]?.isOn ?? true ? nil : .typeOff
+    }
+}
+
+// MARK: - Caps
+
+extension Judge {
+    /// The cap's log that each cap of a matter counts in, and the cap.
+    private func caps(_ matter: Matter) -> [(log: String, cap: Cap)] {
+        if house.isCritical(matter.policy) { return [(Cap.criticalLog, .ofCritical)] }
+        return matter.policy.caps.compactMap { name in house.caps[name].map { (name, $0) } }
+    }
+
+    /// When the last of its caps opens; `nil` if all are open.
+    private func capsOpen(_ matter: Matter, _ person: Person) -> Timestamp? {
+        caps(matter).compactMap { $0.cap.opens(after: person.logs[$0.log, default: []], now: now) }.max()
+    }
+
+    private func charge(_ matter: Matter, _ person: inout Person) {
+        for (log, cap) in caps(matter) {
+            person.logs[log] = Array((person.logs[log, default: []] + [now]).sorted().suffix(cap.limit))
+        }
+    }
+}
+
+// MARK: - Quiet hours
+
+extension Judge {
+    private func quietHours(_ matter: Matter, _ person: Person) -> Judgement {
+        let wanted = Judgement(answer: .push, reason: .wanted)
+        guard matter.policy.quietHours != .bypass,
+            let end = person.settings.quietHours?.release(from: now, in: person.settings.zone ?? house.zone)
+        else { return wanted }
+        switch matter.policy.quietHours {
+        case .bypass: return wanted
+        case .silent: return Judgement(answer: .pushQuietly, reason: .quietHours)
+        case .inbox: return inbox(matter, .quietHours)
+        case .hold:
+            guard matter.quietHolds < Judge.mostQuietHolds else { return inbox(matter, .heldTooOften) }
+            return hold(matter, until: end, .quietHours)
+        }
+    }
+}

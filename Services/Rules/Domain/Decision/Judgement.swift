@@ -1,0 +1,66 @@
+import PushProtocol
+
+/// What becomes of one notification for one user.
+struct Judgement: Hashable, Sendable {
+    var answer: Answer
+    var reason: Cause
+
+    /// Stored and shown to operators, so the words stay.
+    enum Answer: Hashable, Sendable {
+        case push
+        /// Pushed without sound, lighting no screen.
+        case pushQuietly
+        /// Judged again then.
+        case hold(until: Timestamp)
+        /// Kept for the person to find, and not pushed.
+        case inbox
+        /// Neither pushed nor kept, because its rule keeps nothing in the inbox.
+        case drop
+    }
+
+    /// Why: a stable word, for operators and metrics.
+    enum Cause: String, Hashable, Sendable, CaseIterable {
+        case wanted
+        case critical
+        /// It makes no noise, so nobody is asked.
+        case noiseless
+        case expired
+        case switchedOff = "switched-off"
+        case typeOff = "type-off"
+        case muted
+        case present
+        case viewing
+        case capped
+        case quietHours = "quiet-hours"
+        /// It was held as long as its rule allows.
+        case heldTooLong = "held-too-long"
+        /// Its quiet hours were still not over, which is what travelling brings, once too often.
+        case heldTooOften = "held-too-often"
+        /// More critical notifications than can be meant.
+        case criticalStorm = "critical-storm"
+        /// There is no such rule any more.
+        case ruleGone = "rule-gone"
+    }
+}
+
+/// One notification to one user, about to be judged.
+struct Matter: Hashable, Sendable {
+    var policy: Rule.Policy
+    /// Whether a person would notice it: an alert is noise, a silent push and a badge are not.
+    var isNoise: Bool
+    /// Widest first.
+    var mutes: [String] = []
+    var thread: String?
+    var expiresAt: Timestamp?
+    /// When it was to be pushed for the first time.
+    var since: Timestamp
+    /// How often quiet hours have put it off.
+    var quietHolds = 0
+}
+
+/// What an app's rule file says about everybody.
+struct HouseRules: Hashable, Sendable {
+    var zone: Zone = .utc
+    var types: [String: PreferenceType] = [:]
+    var caps: [String: Cap] = [:]
+}

@@ -1,0 +1,44 @@
+import PushProtocol
+
+/// What rules know of one user of one app when they decide.
+struct Person: Sendable {
+    var settings = PersonalSettings()
+    /// Where the app is open now; soft knowledge: without it, a push is sent.
+    var leases: [Lease] = []
+    /// By cap: when the person was last pushed, ascending, no longer than the cap's limit.
+    var logs: [String: [Timestamp]] = [:]
+
+    /// The app is open on some device until this is over or renewed.
+    struct Lease: Hashable, Sendable {
+        /// The thread on the screen, if it is one.
+        var viewing: String?
+        var expiresAt: Timestamp
+    }
+
+    func isPresent(_ now: Timestamp) -> Bool { leases.contains { $0.expiresAt > now } }
+
+    func isViewing(_ thread: String, _ now: Timestamp) -> Bool {
+        leases.contains { $0.expiresAt > now && $0.viewing == thread }
+    }
+}
+
+/// What a user of an app has chosen: sparse, whatever is absent is as the rule file says.
+struct PersonalSettings: Hashable, Sendable {
+    /// Off: nothing is pushed that is not critical.
+    var isPushOn = true
+    /// By ``PreferenceType``.
+    var types: [String: Bool] = [:]
+    /// By what rules give as `mutes`.
+    var mutes: [String: Mute] = [:]
+    var quietHours: QuietHours?
+    /// Absent: where the app says its users are.
+    var zone: Zone?
+
+    /// What a person wants of one thread, family or whatever else rules name.
+    struct Mute: Hashable, Sendable {
+        /// Muted, or followed although what is around it is muted.
+        var isMuted: Bool
+        /// From then on it is as if this had never been said; absent: for good.
+        var until: Timestamp?
+    }
+}

@@ -1,0 +1,118 @@
+import PushProtocol
+
+// Settings as they are stored, and as their owner reads and writes them over HTTP: snake_case, nothing where nothing was
+// chosen.
+
+extension PersonalSettings: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case isPushOn = "push"
+        case types
+        case mutes
+        case quietHours = "quiet_hours"
+        case zone
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        isPushOn = try values.decodeIfPresent(Bool.self, forKey: .isPushOn) ?? true
+        types = try values.decodeIfPresent([String: Bool].self, forKey: .types) ?? [:]
+        mutes = try values.decodeIfPresent([String: Mute].self, forKey: .mutes) ?? [:]
+        quietHours = try values.decodeIfPresent(QuietHours.self, forKey: .quietHours)
+        zone = try values.decodeIfPresent(Zone.self, forKey: .zone)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        if !isPushOn { try values.encode(false, forKey: .isPushOn) }
+        if !types.isEmpty { try values.encode(types, forKey: .types) }
+        if !mutes.isEmpty { try values.encode(mutes, forKey: .mutes) }
+        try values.encodeIfPresent(quietHours, forKey: .quietHours)
+        try values.encodeIfPresent(zone, forKey: .zone)
+    }
+}
+
+extension PersonalSettings.Mute: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case isMuted = "muted"
+        case until
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        isMuted = try values.decode(Bool.self, forKey: .isMuted)
+        until = try values.decodeIfPresent(Timestamp.self, forKey: .until)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(isMuted, forKey: .isMuted)
+        try values.encodeIfPresent(until, forKey: .until)
+    }
+}
+
+extension QuietHours: Codable {
+    private enum CodingKeys: String, CodingKey { case days, start, end }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        days = try values.decodeIfPresent(Set<Weekday>.self, forKey: .days) ?? Set(Weekday.allCases)
+        start = try values.decode(LocalTime.self, forKey: .start)
+        end = try values.decode(LocalTime.self, forKey: .end)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        // In the order of the week: the same settings are the same text.
+        try values.encode(Weekday.allCases.filter(days.contains), forKey: .days)
+        try values.encode(start, forKey: .start)
+        try values.encode(end, forKey: .end)
+    }
+}
+
+extension Weekday: Codable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let day = Weekday(rawValue: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "not one of \(Weekday.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        self = day
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}
+
+extension LocalTime: Codable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let time = LocalTime(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time such as 07:00")
+        }
+        self = time
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
+extension Zone: Codable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let zone = Zone(name: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "not a zone of the tz database such as Europe/Berlin")
+        }
+        self = zone
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(name)
+    }
+}

@@ -1,0 +1,121 @@
+import PushProtocol
+import Yams
+
+// MARK: - What a file says about everybody
+
+extension RuleFileReader {
+    /// The members of a file that hold for all of its rules.
+    func house(_ table: [String: Field]) -> HouseRules {
+        HouseRules(
+            zone: table["zone"].flatMap { zone($0) } ?? .utc, types: table["types"].map(types) ?? [:],
+            caps: table["caps"].map(caps) ?? [:])
+    }
+
+    private func zone(_ field: Field) -> Zone? {
+        guard let name = text(field) else { return nil }
+        guard let zone = Zone(name: name) else {
+            report(field, "“\(name)” is not a zone of the tz database, such as Europe/Berlin or UTC")
+            return nil
+        }
+        return zone
+    }
+
+    private func types(_ field: Field) -> [String: PreferenceType] {
+        var types: [String: PreferenceType] = [:]
+        for (name, value) in members(field) ?? [] where isName(name, value) {
+            guard let table = table(value, keys: ["about", "default", "critical"], required: ["about"]) else {
+                continue
+            }
+            _ = table["about"].map { text($0) }
+            let type = PreferenceType(
+                isOn: table["default"].flatMap(onOrOff) ?? true, isCritical: table["critical"].flatMap(flag) ?? false)
+            if type.isCritical, !type.isOn { report(value, "a critical type cannot be off: nobody can switch it on") }
+            types[name] = type
+        }
+        return types
+    }
+
+    private func caps(_ field: Field) -> [String: Cap] {
+        var caps: [String: Cap] = [:]
+        for (name, value) in members(field) ?? [] where isName(name, value) {
+            let keys = ["at-most", "within"]
+            guard let table = table(value, keys: keys, required: keys), let limit = table["at-most"].flatMap(limit),
+                let window = table["within"].flatMap(duration)
+            else { continue }
+            caps[name] = Cap(limit: limit, window: window)
+        }
+        return caps
+    }
+
+    private func limit(_ field: Field) -> Int? {
+        guard let value = scalar(field) else { return nil }
+        guard case .int(let limit) = value, (1...Int64(Cap.highestLimit)).contains(limit) else {
+            report(field, "expected a whole number from 1 to \(Cap.highestLimit)")
+            return nil
+        }
+        return Int(limit)
+    }
+
+    private func isName(_ name: String, _ field: Field) -> Bool {
+        if TemplateTag.isPath(name), !name.contains(".") { return true }
+        report(field, "a name is of letters, digits, “_” and “-”")
+        return false
+    }
+
+    private func onOrOff(_ field: Field) -> Bool? {
+        enum Word: String, CaseIterable { case on, off }
+        let word: Word? = choice(field)
+        return word.map { $0 == .on }
+    }
+}
+
+// MARK: - What a rule says about its noise
+
+extension RuleFileReader {
+    static let policyKeys = ["type", "mutes", "presence", "caps", "surplus", "quiet-hours", "hold-for", "inbox"]
+
+    func policy(_ field: Field, _ shapes: [EventShape], _ house: HouseRules) -> Rule.Policy? {
+        guard let table = table(field, keys: RuleFileReader.policyKeys) else { return nil }
+        var policy = Rule.Policy()
+        policy.type = table["type"].flatMap { known($0, in: house.types.keys, "types") }
+        policy.mutes = table["mutes"].flatMap(oneOrMore)?.compactMap { template($0, shapes) } ?? []
+        policy.presence = table["presence"].flatMap { choice($0) } ?? .ignored
+        policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: house.caps.keys, "caps") } ?? []
+        policy.surplus = table["surplus"].flatMap { choice($0) } ?? .inbox
+        policy.quietHours = table["quiet-hours"].flatMap { choice($0) } ?? .hold
+        policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.usualHold
+        policy.inbox = table["inbox"].flatMap(flag) ?? true
+        checkSense(policy, table, house)
+        return policy
+    }
+
+    /// What cannot be meant.
+    private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ house: HouseRules) {
+        if let surplus = table["surplus"], policy.caps.isEmpty {
+            report(surplus, "without “caps” there is no surplus")
+        }
+        if let inbox = table["inbox"], !policy.inbox {
+            let losing = policy.caps.isEmpty ? nil : "surplus"
+            if losing != nil, policy.surplus == .inbox {
+                report(inbox, "what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”")
+            }
+            if policy.quietHours == .inbox {
+                report(inbox, "what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”")
+            }
+        }
+        guard let type = policy.type, house.types[type]?.isCritical == true else { return }
+        for key in ["mutes", "presence", "caps", "quiet-hours"] {
+            if let field = table[key] {
+                report(field, "“\(type)” is critical: it is pushed past mutes, presence, caps and quiet hours")
+            }
+        }
+    }
+
+    private func known(_ field: Field, in names: some Collection<String>, _ place: String) -> String? {
+        guard let name = text(field) else { return nil }
+        if names.contains(name) { return name }
+        let hint = Suggestion.nearest(to: name, in: names).map { "did you mean “\($0)”?" } ?? "describe it there"
+        report(field, "there is no “\(name)” under “\(place)”; \(hint)")
+        return nil
+    }
+}

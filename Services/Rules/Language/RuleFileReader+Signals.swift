@@ -1,0 +1,49 @@
+import PushProtocol
+import Yams
+
+extension RuleFileReader {
+    /// How upstream tells that people are looking.
+    func presence(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
+        sources(field, catalog, keys: ["event", "data", "user", "device", "viewing", "for", "gone"]) { table, shapes in
+            let isGone = table["gone"].flatMap(flag) ?? false
+            for key in ["viewing", "for"] where isGone {
+                if let value = table[key] { report(value, "who is gone views nothing") }
+            }
+            let duration = table["for"].flatMap { lease($0) } ?? Signal.usualLease
+            return (isGone ? .gone : .present(for: duration), table["viewing"].flatMap { template($0, shapes) })
+        }
+    }
+
+    /// How upstream tells that people have read something.
+    func reads(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
+        sources(field, catalog, keys: ["event", "data", "user", "thread"]) { table, shapes in
+            (.read, table["thread"].flatMap { template($0, shapes) })
+        }
+    }
+
+    private func sources(
+        _ field: Field, _ catalog: [String: EventShape], keys: [String],
+        _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
+    ) -> [SignalSource] {
+        (list(field) ?? []).compactMap { field in
+            guard let table = table(field, keys: keys, required: ["event", "user"]),
+                let when = condition(field, table, catalog: catalog)
+            else { return nil }
+            let shapes = when.events.compactMap { catalog[$0] }
+            let (kind, thread) = rest(table, shapes)
+            guard let user = table["user"].flatMap({ path($0, shapes) }) else { return nil }
+            return SignalSource(
+                place: field.path, when: when, user: user, device: table["device"].flatMap { path($0, shapes) },
+                thread: thread, kind: kind)
+        }
+    }
+
+    private func lease(_ field: Field) -> Duration? {
+        guard let lease = duration(field) else { return nil }
+        guard lease <= Signal.longestLease else {
+            report(field, "at most 10m: an app that is open says so again and again")
+            return nil
+        }
+        return lease
+    }
+}

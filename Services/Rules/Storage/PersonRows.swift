@@ -1,0 +1,76 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension PostgresTransaction {
+    /// What is known of these people now. Of those who may be charged the rows are made, if need be, and locked until the
+    /// transaction ends, so that two decisions about a person never see the same free place under a cap. They are locked in
+    /// the order of their bytes, so that two batches with the same people wait for each other and do not deadlock.
+    ///
+    /// - Parameter watched: of whom it matters where they are looking.
+    func people(
+        asked: [PersonKey], charged: [PersonKey], watched: [PersonKey], now: Timestamp
+    ) async throws -> [PersonKey: Person] {
+        var people: [PersonKey: Person] = [:]
+        let charged = Set(charged)
+        let others = Set(asked).subtracting(charged)
+        if !charged.isEmpty {
+            let keys = charged.sorted()
+            try await execute(PersonRows.make(keys))
+            for row in try await query(PersonRows.select(keys, lock: true)) { try PersonRows.read(row, into: &people) }
+        }
+        if !others.isEmpty {
+            for row in try await query(PersonRows.select(others.sorted(), lock: false)) {
+                try PersonRows.read(row, into: &people)
+            }
+        }
+        if !watched.isEmpty {
+            for row in try await query(PersonRows.leases(Set(watched).sorted(), now: now)) {
+                let lease = Person.Lease(
+                    viewing: try row.decode(String?.self, at: 2),
+                    expiresAt: Timestamp(try row.decode(Date.self, at: 3)))
+                people[try PersonRows.key(row), default: Person()].leases.append(lease)
+            }
+        }
+        return people
+    }
+}
+
+/// Rows of `rules.person` and `rules.presence`.
+enum PersonRows {
+    fileprivate static func make(_ keys: [PersonKey]) -> SQL {
+        """
+        INSERT INTO rules.person (app, user_id) SELECT * FROM \(table(keys)) ORDER BY app COLLATE "C", user_id COLLATE "C"
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    fileprivate static func select(_ keys: [PersonKey], lock: Bool) -> SQL {
+        let lock: SQL = lock ? #"ORDER BY app COLLATE "C", user_id COLLATE "C" FOR UPDATE OF person"# : ""
+        return """
+            SELECT app, user_id, settings, logs FROM rules.person JOIN \(table(keys)) USING (app, user_id) \(lock)
+            """
+    }
+
+    fileprivate static func leases(_ keys: [PersonKey], now: Timestamp) -> SQL {
+        """
+        SELECT app, user_id, viewing, expires_at FROM rules.presence JOIN \(table(keys)) USING (app, user_id)
+        WHERE expires_at > \(now.date)
+        """
+    }
+
+    static func table(_ keys: [PersonKey]) -> SQL {
+        "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.user.rawValue))) AS new (app, user_id)"
+    }
+
+    fileprivate static func key(_ row: PostgresRow) throws(PostgresError) -> PersonKey {
+        PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+    }
+
+    fileprivate static func read(_ row: PostgresRow, into people: inout [PersonKey: Person]) throws {
+        var person = Person()
+        person.settings = try WireCoding.decode(PersonalSettings.self, from: row.decode(JSONB.self, at: 2).utf8)
+        person.logs = try WireCoding.decode([String: [Timestamp]].self, from: row.decode(JSONB.self, at: 3).utf8)
+        people[try key(row)] = person
+    }
+}

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension PostgresTransaction {
+    /// Keeps what events tell about people: where they are looking, and what they have read.
+    func take(_ events: [EventCase], now: Timestamp) async throws {
+        var seats: [Seat: Signal] = [:]
+        for event in events {
+            for signal in event.signals {
+                let app = event.record.app
+                switch signal {
+                case .present(let user, let device, _, _), .gone(let user, let device):
+                    seats[Seat(person: PersonKey(app: app, user: user), device: device)] = signal
+                case .read(let user, let thread):
+                    try await execute(SignalRows.read(PersonKey(app: app, user: user), thread: thread, now: now))
+                }
+            }
+        }
+        guard !seats.isEmpty else { return }
+        try await execute(SignalRows.presence(seats, now: now))
+    }
+
+    /// How much people have not read.
+    func unread(_ people: Set<PersonKey>) async throws -> [PersonKey: Int] {
+        guard !people.isEmpty else { return [:] }
+        var counts: [PersonKey: Int] = [:]
+        for row in try await query(SignalRows.unread(people.sorted())) {
+            let key = PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+            counts[key] = try row.decode(Int.self, at: 2)
+        }
+        return counts
+    }
+}
+
+/// A person on a device.
+private struct Seat: Hashable {
+    var person: PersonKey
+    var device: String
+}
+
+private enum SignalRows {
+    /// Where people are; who is gone has a lease that is over.
+    static func presence(_ seats: [Seat: Signal], now: Timestamp) -> SQL {
+        let keys = seats.keys.sorted { ($0.person, $0.device) < ($1.person, $1.device) }
+        let views = keys.map { key -> (String?, Timestamp) in
+            switch seats[key] {
+            case .present(_, _, let viewing, let lease): (viewing, now + lease)
+            case .gone, .read, nil: (nil, now)
+            }
+        }
+        return """
+            INSERT INTO rules.presence (app, user_id, device, viewing, expires_at) SELECT * FROM unnest(
+                \(keys.map(\.person.app.rawValue)), \(keys.map(\.person.user.rawValue)), \(keys.map(\.device)),
+                \(views.map(\.0)), \(views.map(\.1.date))
+            )
+            ON CONFLICT (app, user_id, device) DO UPDATE SET viewing = EXCLUDED.viewing, expires_at = EXCLUDED.expires_at
+            """
+    }
+
+    static func read(_ person: PersonKey, thread: String?, now: Timestamp) -> SQL {
+        """
+        UPDATE rules.inbox SET read_at = \(now.date) WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)
+            AND read_at IS NULL AND (\(thread)::text IS NULL OR thread = \(thread))
+        """
+    }
+
+    static func unread(_ people: [PersonKey]) -> SQL {
+        """
+        SELECT app, user_id, count(*) FROM rules.inbox JOIN \(PersonRows.table(people)) USING (app, user_id)
+        WHERE read_at IS NULL GROUP BY app, user_id
+        """
+    }
+}

@@ -1,0 +1,6 @@
+import Postgres
+import PushProtocol
+
+extension AppID: PostgresValue {}
+extension UserID: PostgresValue {}
+extension Lane: PostgresValue {}

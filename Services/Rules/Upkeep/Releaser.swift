@@ -1,0 +1,106 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Judges what was held when its time has come, and publishes what is let go. Any number of processes may run it. What one
+/// dies over is published again under the same ids, by whoever looks next. Runs until graceful shutdown.
+struct Releaser: Service {
+    /// How often it looks when nothing is due.
+    static let pace = Duration.milliseconds(500)
+
+    let service: String
+    let store: HeldStore
+    let shelf: RuleShelf
+    let bus: any MessageBus
+    var now: @Sendable () -> Timestamp = { .now }
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            while !Task.isCancelled {
+                do {
+                    try await releaseDue()
+                    if trouble { logger.notice("What was held leaves again") }
+                    trouble = false
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        logger.warning("What was held cannot leave now; it waits", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+            }
+        }
+    }
+
+    /// Lets go all that is due.
+    func releaseDue() async throws {
+        while true {
+            let (releases, taken) = try await store.release(by: shelf.book, now: now())
+            try await publish(releases)
+            guard taken == HeldStore.batch, !Task.isCancelled else { return }
+        }
+    }
+
+    private func publish(_ releases: [HeldStore.Release]) async throws {
+        let parcels = Parcel.parcels(releases)
+        let messages = try parcels.map { parcel in
+            try Outbound(
+                parcel.notification, to: .notifications,
+                routingKey: RoutingKey.notification(parcel.notification.lane, parcel.notification.app)
+            ).message(from: service)
+        }
+        guard !messages.isEmpty else { return }
+        let answers = try await bus.publish(messages)
+        var published: [UUID] = []
+        for (parcel, answer) in zip(parcels, answers) {
+            switch answer {
+            case .confirmed:
+                published += parcel.notification.recipients.map(\.notification)
+                parcel.count()
+            // It stays, and is published again when its lease is over.
+            case .nacked: break
+            case .returned(let code, let text):
+                logger.error(
+                    "A notification reaches no queue and is published again: apply the topology, or check its permissions",
+                    metadata: [LogKey.reason: "\(code) \(text)"])
+            }
+        }
+        try await store.forget(published)
+    }
+
+    /// One message: what is let go of the same saying leaves together.
+    struct Parcel {
+        var notification: Notification
+
+        static func parcels(_ releases: [HeldStore.Release]) -> [Parcel] {
+            struct Key: Hashable {
+                var saying: UUID
+                var isQuiet: Bool
+            }
+            let groups = Dictionary(grouping: releases) { Key(saying: $0.saying.id, isQuiet: $0.isQuiet) }
+            return groups.values.flatMap { group in
+                group[0].saying.notifications(to: group.map(\.recipient), quietly: group[0].isQuiet) { _, recipients in
+                    DerivedID.uuid5(group[0].saying.id, "release", ids: recipients.map(\.notification))
+                }.map(Parcel.init)
+            }
+        }
+
+        /// | name | kind | labels | counts |
+        /// |---|---|---|---|
+        /// | `heliograph_rules_released_users_total` | counter | app, rule | users who were told what had been held |
+        func count() {
+            Counter(
+                label: "heliograph_rules_released_users_total",
+                dimensions: [("app", notification.app.rawValue), ("rule", notification.rule)]
+            ).increment(by: notification.recipients.count)
+        }
+    }
+}

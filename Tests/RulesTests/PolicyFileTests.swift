@@ -1,0 +1,161 @@
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// What a rule file says about noise, and the mistakes in it.
+@Suite struct PolicyFileTests {
+    func file(_ policy: String, house: String = "", how: String = "sound: default") -> String {
+        """
+        app: test
+        zone: Europe/Berlin
+        types:
+          chat: { about: Messages }
+          news: { about: What is new, default: off }
+          alarm: { about: It burns, critical: true }
+        caps:
+          hourly: { at-most: 4, within: 1h }
+        \(house)
+        events:
+          thing.happened:
+            examples:
+              - { users: [1], room: 7, family: 3, thread: null }
+        rules:
+          only:
+            when: { event: thing.happened }
+            to: { users: users }
+            say: { body: Hello }
+            how: { \(how) }
+            policy: \(policy)
+        """.replacing("\n\n", with: "\n")
+    }
+
+    func problems(_ text: String) -> [String] {
+        do {
+            _ = try RuleFile.parse(text, file: "test.yaml")
+            return []
+        } catch {
+            return error.problems.map { "\($0.line) \($0.key): \($0.problem)" }
+        }
+    }
+
+    @Test func `everything that can be said is read`() throws {
+        let ruleSet = try parse(
+            file(
+                """
+                {
+                    type: chat, mutes: ["family/{{family}}", "room/{{room}}", "{{#thread}}thread/{{.}}{{/thread}}"],
+                    presence: thread, caps: [hourly], surplus: hold, quiet-hours: silent, hold-for: 2h, inbox: false }
+                """, how: #"thread: "{{room}}""#))
+        #expect(
+            ruleSet.house
+                == HouseRules(
+                    zone: zone("Europe/Berlin"),
+                    types: ["chat": .init(), "news": .init(isOn: false), "alarm": .init(isCritical: true)],
+                    caps: ["hourly": Cap(limit: 4, window: .seconds(3600))]))
+        let policy = try #require(ruleSet.rules.first?.policy)
+        #expect(policy.type == "chat")
+        #expect(policy.presence == .thread)
+        #expect(policy.caps == ["hourly"])
+        #expect(policy.surplus == .hold)
+        #expect(policy.quietHours == .silent)
+        #expect(policy.holdFor == .seconds(7200))
+        #expect(!policy.inbox)
+        let draft = try #require(
+            try ruleSet.evaluate(event("thing.happened", ["users": [1], "room": 7, "family": 3, "thread": nil])).first)
+        #expect(draft.mutes == ["family/3", "room/7"])
+        #expect(draft.isNoise)
+    }
+
+    @Test func `a file that says nothing of it means the usual`() throws {
+        let ruleSet = try parse(ruleFile())
+        #expect(ruleSet.house == HouseRules())
+        #expect(ruleSet.rules.map(\.policy) == [Rule.Policy()])
+    }
+
+    @Test(arguments: [
+        ("{ typ: chat }", "20 rules.only.policy.typ: unknown key; did you mean “type”?"),
+        ("{ type: chta }", "20 rules.only.policy.type: there is no “chta” under “types”; did you mean “chat”?"),
+        (
+            "{ caps: [hourli] }",
+            "20 rules.only.policy.caps.0: there is no “hourli” under “caps”; did you mean “hourly”?"
+        ),
+        ("{ surplus: hold }", "20 rules.only.policy.surplus: without “caps” there is no surplus"),
+        (
+            "{ caps: [hourly], inbox: false }",
+            "20 rules.only.policy.inbox: what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”"
+        ),
+        (
+            "{ quiet-hours: inbox, inbox: false }",
+            "20 rules.only.policy.inbox: what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”"
+        ),
+        (
+            "{ presence: threads }",
+            "20 rules.only.policy.presence: “threads” is not one of ignored, app, thread; did you mean “thread”?"
+        ),
+        (
+            "{ presence: thread }",
+            "20 rules.only.policy: “presence: thread” needs the “thread” that this is about, under “how”"
+        ),
+        (
+            "{ hold-for: soon }",
+            "20 rules.only.policy.hold-for: expected a number of s, m, h or d, such as 90s, 30m, 24h or 7d"
+        ),
+        (
+            "{ type: alarm, caps: [hourly] }",
+            "20 rules.only.policy.caps: “alarm” is critical: it is pushed past mutes, presence, caps and quiet hours"
+        ),
+        (
+            #"{ mutes: ["room/{{rom}}"] }"#,
+            "20 rules.only.policy.mutes: no example of the event has “rom”; did you mean “room”?"
+        ),
+    ])
+    func `a mistake is named where it stands`(policy: String, problem: String) {
+        let found = problems(file(policy))
+        #expect(found.map { $0.replacing(".mutes.0:", with: ".mutes:") } == [problem])
+    }
+
+    @Test(arguments: [
+        ("  daily: { at-most: 0, within: 1d }", "9 caps.daily.at-most: expected a whole number from 1 to 100"),
+        ("  daily: { at-most: 5 }", "9 caps.daily: “within” is missing"),
+        ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name is of letters, digits, “_” and “-”"),
+    ])
+    func `so is one that is about everybody`(house: String, problem: String) {
+        #expect(problems(file("{ caps: [hourly] }", house: house)) == [problem])
+    }
+
+    @Test func `zones and types are checked`() {
+        let text = file("{ type: chat }").replacing("Europe/Berlin", with: "CET+1")
+            .replacing("{ about: Messages }", with: "{ default: on }")
+            .replacing("{ about: It burns, critical: true }", with: "{ about: It burns, critical: true, default: off }")
+        #expect(
+            problems(text) == [
+                "2 zone: “CET+1” is not a zone of the tz database, such as Europe/Berlin or UTC",
+                "4 types.chat: “about” is missing",
+                "6 types.alarm: a critical type cannot be off: nobody can switch it on",
+                "19 rules.only.policy.type: there is no “chat” under “types”; describe it there",
+            ])
+    }
+
+    @Test(arguments: [
+        ("{ as: silent, badge: 1 }", "a silent push shows nothing: a badge alone is “as: badge-only”"),
+        ("{ as: badge-only }", "“as: badge-only” needs a “badge”, under “how” or in “to”"),
+        (
+            "{ as: badge-only, badge: 1, sound: default }",
+            "a badge is only a number: it cannot have words, a sound or an interruption level"
+        ),
+    ])
+    func `a badge alone is a number and nothing else`(how: String, problem: String) {
+        let text = file("{}", how: "").replacing("how: {  }", with: "how: \(how)").replacing(
+            "    say: { body: Hello }\n", with: ""
+        )
+        .replacing("    policy: {}", with: "")
+        #expect(problems(text).map { $0.split(separator: ": ", maxSplits: 1).last.map(String.init) } == [problem])
+        let sound = text.replacing(how, with: "{ as: badge-only, badge: 1 }")
+        #expect(problems(sound) == [])
+        #expect(problems(sound + "\n    policy: { presence: app }").count == 1)
+        let draft = try? parse(sound).evaluate(event("thing.happened", ["users": [1]])).first
+        #expect(draft?.content == .init(badge: 1))
+        #expect(draft?.isNoise == false)
+    }
+}

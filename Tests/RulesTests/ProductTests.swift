@@ -1,0 +1,185 @@
+import AMQP
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// Shipped rule files on a real database, a clock that the test moves, and what is published.
+struct Product: Sendable {
+    let pool: PostgresPool
+    let app: String
+    let clock = DecisionStoreTests.Clock(moment("2026-02-26T12:00:00Z"))
+    private let handler: EventHandler
+
+    static func run(_ app: String, _ body: (Product) async throws -> Void) async throws {
+        try await RulesDatabase.withPool { pool in try await body(Product(pool: pool, app: app)) }
+    }
+
+    private init(pool: PostgresPool, app: String) throws {
+        self.pool = pool
+        self.app = app
+        let clock = clock
+        handler = EventHandler(
+            shelf: RuleShelf(RuleBook([try Shipped.ruleSet(app)])), store: DecisionStore(pool: pool, spread: .zero),
+            now: { clock.now })
+    }
+
+    /// What is published about an event.
+    func happen(_ type: String, _ data: String, id: String = UUID().uuidString) async throws -> [Notification] {
+        let inbound = delivered(cloudEvent(id: id, type: type, data: data), routingKey: "\(app).\(type)").at(clock.now)
+        let verdicts = try await handler.handle([Delivery(inbound: inbound, message: try handler.decode(inbound))])
+        #expect(verdicts.map(\.disposition) == [.done], "\(verdicts.map(\.disposition))")
+        return try verdicts[0].outbound.map { try Notification.decode(wireBody: $0.body) }
+    }
+
+    /// How many a user's inbox holds, and how many of them are unread.
+    func inbox(_ user: String) async throws -> [Int] {
+        let row = try #require(
+            try await pool.query(
+                """
+                SELECT count(*), count(*) FILTER (WHERE read_at IS NULL) FROM rules.inbox WHERE user_id = \(user)
+                """
+            ).first)
+        return [try row.decode(Int.self, at: 0), try row.decode(Int.self, at: 1)]
+    }
+}
+
+/// BaoLife's document, row by row.
+@Suite(.timeLimit(.minutes(4))) struct BaoLifeTests {
+    static let triggers: [(String, String, String, String, String)] = [
+        (
+            "npc.message.sent",
+            #"{"player":{"id":"p"},"npc":{"id":"n","name":"Mei"},"conversation":{"id":"c"},"message":{"text":"Hi"}}"#,
+            "Mei: Hi", "relationship", "baolife://conversation/c"
+        ),
+        (
+            "achievement.unlocked", #"{"player":{"id":"p"},"achievement":{"id":"a","name":"First Job"}}"#,
+            "Achievement Unlocked: First Job", "milestone", "baolife://achievements/a"
+        ),
+        (
+            "life.event.happened", #"{"player":{"id":"p"},"event_log":{"id":"l","title":"Your neighbour moved away"}}"#,
+            "Your neighbour moved away", "life_event", "baolife://life/l"
+        ),
+        (
+            "life.event.happened", #"{"player":{"id":"p"},"event_log":{"id":"l","summary":"It rained"}}"#, "It rained",
+            "life_event", "baolife://life/l"
+        ),
+        (
+            "milestone.reached", #"{"player":{"id":"p"},"milestone":{"id":"m","description":"You married Mei"}}"#,
+            "Life Milestone: You married Mei", "milestone", "baolife://life/m"
+        ),
+        (
+            "career.changed", #"{"player":{"id":"p"},"career":{"id":"j","description":"You were fired"}}"#,
+            "Career Update: You were fired", "life_event", "baolife://career/j"
+        ),
+    ]
+
+    @Test(arguments: triggers)
+    func `every trigger has its text, category and link`(
+        type: String, data: String, text: String, category: String, link: String
+    ) throws {
+        let rules = try Shipped.ruleSet("baolife")
+        let drafts = try rules.evaluate(event(type, app: "baolife", try json(data)))
+        #expect(drafts.map(\.users) == [["p"]])
+        let content = try #require(drafts.first?.content)
+        #expect([content.body, content.category, content.deepLink] == [text, category, link])
+    }
+
+    @Test func `four an hour a person, the surplus is in the inbox`() async throws {
+        try await Product.run("baolife") { (product: Product) async throws in
+            var told: [Int] = []
+            for (type, data, _, _, _) in Self.triggers { told.append(try await product.happen(type, data).count) }
+            #expect(told == [1, 1, 1, 1, 0, 0])
+            #expect(try await product.inbox("p") == [6, 6])
+            product.clock.advance(.seconds(3600))
+            #expect(try await product.happen(Self.triggers[0].0, Self.triggers[0].1).count == 1)
+        }
+    }
+
+    @Test func `only when backgrounded, on whatever device the player is`() async throws {
+        try await Product.run("baolife") { (product: Product) async throws in
+            let (type, data, _, _, _) = Self.triggers[0]
+            func active(_ device: String) -> String { #"{"player":{"id":"p","device":"\#(device)"}}"# }
+            #expect(try await product.happen("session.active", active("phone")).isEmpty)
+            #expect(try await product.happen("session.active", active("tablet")).isEmpty)
+            #expect(try await product.happen(type, data).isEmpty)
+            #expect(try await product.happen("session.ended", active("phone")).isEmpty)
+            #expect(try await product.happen(type, data).isEmpty)
+            #expect(try await product.happen("session.ended", active("tablet")).isEmpty)
+            #expect(try await product.happen(type, data).count == 1)
+            // A connection that is lost says nothing: its lease is over by itself.
+            #expect(try await product.happen("session.active", active("phone")).isEmpty)
+            product.clock.advance(.seconds(45))
+            #expect(try await product.happen(type, data).count == 1)
+            #expect(try await product.inbox("p") == [4, 4])
+        }
+    }
+}
+
+/// The Tweet app's document, row by row.
+@Suite(.timeLimit(.minutes(4))) struct TweetChatTests {
+    func message(_ chat: String, content: String = "Hi", name: String = "Ada Byron") -> String {
+        #"{"chat":{"id":"\#(chat)"},"message":{"id":"m","content":"\#(content)"},"sender":{"id":"u-1","name":"\#(name)","username":"ada"},"members":["u-1","u-2"]}"#
+    }
+
+    @Test func `the sender's name or username is the title, the message or a word for it the body`() async throws {
+        let rules = try Shipped.ruleSet("tweet-chat")
+        func said(_ data: String) throws -> [String?] {
+            let drafts = try rules.evaluate(event("chat.message.sent", app: "tweet-chat", try json(data)))
+            #expect(drafts.map(\.users) == [["u-2"]])
+            return drafts.flatMap { [$0.content.title, $0.content.body, $0.content.deepLink, $0.content.sound] }
+        }
+        #expect(try said(message("c-1")) == ["Ada Byron", "Hi", "tweet://chat/c-1", "default"])
+        #expect(
+            try said(message("c-1", content: "", name: "")) == ["ada", "New message", "tweet://chat/c-1", "default"])
+    }
+
+    @Test func `the badge counts what is unread, and is right everywhere when a chat is opened on one device`()
+        async throws
+    {
+        try await Product.run("tweet-chat") { (product: Product) async throws in
+            func badges(_ type: String, _ data: String) async throws -> [Int?] {
+                try await product.happen(type, data).flatMap { $0.recipients.map(\.badge) }
+            }
+            #expect(try await badges("chat.message.sent", message("c-1")) == [1])
+            #expect(try await badges("chat.message.sent", message("c-1")) == [2])
+            #expect(try await badges("chat.message.sent", message("c-2")) == [3])
+            let opened = #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#
+            let corrections = try await product.happen("chat.opened", opened)
+            #expect(corrections.map(\.rule) == ["read-elsewhere"])
+            #expect(corrections.map(\.content) == [Content(collapseKey: "unread")])
+            #expect(corrections.flatMap(\.recipients).map(\.badge) == [1])
+            #expect(try await product.inbox("u-2") == [3, 1])
+            // The app is open on the phone now, so nothing is pushed, and it is unread all the same.
+            #expect(try await badges("chat.message.sent", message("c-2")) == [])
+            #expect(try await product.inbox("u-2") == [4, 2])
+            #expect(try await badges("app.inactive", #"{"reader":{"id":"u-2","device":"phone"}}"#) == [])
+            #expect(try await badges("chat.message.sent", message("c-2")) == [3])
+            #expect(try await badges("chat.list.opened", #"{"reader":{"id":"u-2","device":"tablet"}}"#) == [0])
+            #expect(try await product.inbox("u-2") == [5, 0])
+        }
+    }
+
+    @Test func `what is read in the same batch as it was written is read, and what comes after is not`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let handler = EventHandler(
+                shelf: RuleShelf(RuleBook([try Shipped.ruleSet("tweet-chat")])), store: DecisionStore(pool: pool))
+            let batch = try [
+                ("1", "chat.message.sent", message("c-1")),
+                ("2", "chat.opened", #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#),
+                ("3", "chat.message.sent", message("c-1")),
+            ].map { id, type, data in
+                let inbound = delivered(cloudEvent(id: id, type: type, data: data), routingKey: "tweet-chat.\(type)")
+                return Delivery(inbound: inbound, message: try handler.decode(inbound))
+            }
+            _ = try await handler.handle(batch)
+            let unread = try await pool.query("SELECT count(*) FROM rules.inbox WHERE read_at IS NULL").single(Int.self)
+            #expect(unread == 1)
+            #expect(try await RulesDatabase.count("rules.inbox", pool) == 2)
+        }
+    }
+}

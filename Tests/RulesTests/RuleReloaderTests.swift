@@ -1,0 +1,49 @@
+import Foundation
+import Logging
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// Rule files that change under a running service.
+@Suite struct RuleReloaderTests {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "rules-\(UUID().uuidString)")
+    let app = AppID(rawValue: "test")!
+
+    func write(_ text: String, _ name: String = "test.yaml") throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: folder.appending(path: name))
+    }
+
+    func said(_ shelf: RuleShelf) throws -> String? {
+        try shelf.book.ruleSets[app]?.evaluate(event("thing.happened", app: "test", ["name": "Pat", "users": [1]]))
+            .first?.content.body
+    }
+
+    @Test func `a change is taken up, a mistake is refused and what was in force stays, until it is mended`() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try write(ruleFile(say: "body: One"))
+        let shelf = RuleShelf(try RuleDirectory.load(folder.path))
+        let reloader = RuleReloader(
+            directory: folder.path, shelf: shelf, logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
+        #expect(try said(shelf) == "One")
+        try write(ruleFile(say: "body: Two"))
+        #expect(try said(shelf) == "One")
+        reloader.look()
+        #expect(try said(shelf) == "Two")
+        try write(ruleFile(say: #"body: "{{nmae}}""#))
+        reloader.look()
+        #expect(try said(shelf) == "Two")
+        try write(ruleFile(say: "body: Three"))
+        reloader.look()
+        #expect(try said(shelf) == "Three")
+        try FileManager.default.removeItem(at: folder)
+        reloader.look()
+        #expect(try said(shelf) == "Three")
+        try write(ruleFile(say: "body: Four"))
+        try write(ruleFile().replacing("app: test", with: "app: other"), "other.yaml")
+        reloader.look()
+        #expect(try said(shelf) == "Four")
+        #expect(shelf.book.ruleSets.count == 2)
+    }
+}

@@ -1,0 +1,76 @@
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// What a rule file says about events that tell about people, and the mistakes in it.
+@Suite struct SignalFileTests {
+    func file(_ section: String) -> String {
+        ruleFile(example: "{ name: Pat, users: [1], at: { user: 1, device: a, room: 7, nothing: null } }")
+            .replacing("rules:\n", with: "\(section)\nrules:\n")
+    }
+
+    func problems(_ section: String) -> [String] {
+        do {
+            _ = try RuleFile.parse(file(section), file: "test.yaml")
+            return []
+        } catch {
+            return error.problems.map { "\($0.line) \($0.key): \($0.problem)" }
+        }
+    }
+
+    func signals(_ section: String, _ data: String) throws -> [Signal] {
+        try parse(file(section)).signals(of: event("thing.happened", app: "test", try json(data)))
+    }
+
+    @Test func `everything that can be said is read`() throws {
+        let data = #"{"at":{"user":7,"device":"phone","room":"r"}}"#
+        #expect(
+            try signals(
+                #"presence: [{ event: thing.happened, user: at.user, device: at.device, viewing: "{{at.room}}", for: 2m }]"#,
+                data) == [.present(user("7"), device: "phone", viewing: "r", for: .seconds(120))])
+        #expect(
+            try signals("presence: [{ event: thing.happened, user: at.user }]", data)
+                == [.present(user("7"), device: Signal.onlyDevice, viewing: nil, for: .seconds(45))])
+        #expect(
+            try signals("presence: [{ event: thing.happened, user: at.user, gone: true }]", data)
+                == [.gone(user("7"), device: Signal.onlyDevice)])
+        #expect(
+            try signals(#"reads: [{ event: thing.happened, user: at.user, thread: "{{at.room}}" }]"#, data)
+                == [.read(user("7"), thread: "r")])
+        let pattern = "reads: [{ event: thing.happened, user: at.user, data: { at: { device: [phone] } } }]"
+        #expect(try signals(pattern, data) == [.read(user("7"), thread: nil)])
+        #expect(try signals(pattern, data.replacing("phone", with: "desk")) == [])
+    }
+
+    @Test(arguments: [
+        ("reads: [{ event: thing.happened }]", "6 reads.0: “user” is missing"),
+        (
+            "reads: [{ event: thing.happend, user: at.user }]",
+            "6 reads.0.event: the event “thing.happend” is not known; did you mean “thing.happened”?"
+        ),
+        (
+            "reads: [{ event: thing.happened, user: at.usr }]",
+            "6 reads.0.user: no example of the event has “at.usr”; did you mean “at.user”?"
+        ),
+        (
+            "presence: [{ event: thing.happened, user: at.user, for: 1h }]",
+            "6 presence.0.for: at most 10m: an app that is open says so again and again"
+        ),
+        (
+            "presence: [{ event: thing.happened, user: at.user, gone: true, for: 1m }]",
+            "6 presence.0.for: who is gone views nothing"
+        ),
+        (
+            "presence: [{ event: thing.happened, user: at.nothing }]",
+            "6 presence.0.user: with an example of thing.happened: at.nothing is not a user id"
+        ),
+        (
+            #"reads: [{ event: thing.happened, user: at.user, thread: "{{at.nothing}}" }]"#,
+            "6 reads.0.thread: with an example of thing.happened: at.nothing is null in the event"
+        ),
+    ])
+    func `a mistake is named where it stands`(section: String, problem: String) {
+        #expect(problems(section) == [problem])
+    }
+}

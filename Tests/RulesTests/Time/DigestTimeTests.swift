@@ -1,0 +1,59 @@
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+@Suite struct DigestTimeTests {
+    @Test(arguments: [
+        ("08:00", "Europe/Berlin", "2026-01-10T06:59:59Z", "2026-01-10", "2026-01-10T07:00:00Z"),
+        ("08:00", "Europe/Berlin", "2026-01-10T07:00:00Z", "2026-01-11", "2026-01-11T07:00:00Z"),
+        // Jumped over: the moment after.
+        ("02:30", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29", "2026-03-29T01:00:00Z"),
+        // Twice: the first, and not again.
+        ("02:30", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25", "2026-10-25T00:30:00Z"),
+        ("02:30", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26", "2026-10-26T01:30:00Z"),
+        // Samoa: no such day.
+        ("12:00", "Pacific/Apia", "2011-12-29T22:00:00Z", "2011-12-31", "2011-12-30T22:00:00Z"),
+    ])
+    func `the next digest`(at: String, name: String, now: String, on: String, next: String) {
+        #expect(
+            DigestTime(time: clock(at)).next(after: moment(now), in: zone(name))
+                == DigestTime.Occasion(date: day(on), at: moment(next)))
+    }
+
+    @Test func `a time that is moved forward today is tomorrow's when today had its digest`() {
+        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
+        let next = DigestTime(time: clock("17:00")).next(after: moment("2026-01-10T09:00:00Z"), in: .utc, last: last)
+        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T17:00:00Z")))
+    }
+
+    @Test func `two digests are six hours apart, whoever travels`() {
+        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T22:00:00Z"))
+        let next = DigestTime(time: clock("00:30")).next(after: last.at, in: .utc, last: last)
+        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T04:00:00Z")))
+        // It is still the tenth in Honolulu, which has had its digest, in Tokyo on the eleventh.
+        let eastern = DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-10T23:00:00Z"))
+        let western = DigestTime(time: clock("08:00")).next(
+            after: eastern.at, in: zone("Pacific/Honolulu"), last: eastern)
+        #expect(western.date == day("2026-01-12"))
+    }
+
+    @Test func `in every zone, one digest on every local date around a change, and never two`() {
+        var random = SplitMix(seed: 7)
+        for zone in Zones.all {
+            for change in Zones.changes(of: zone) {
+                let wall = Zones.wall(change, in: zone)
+                let minute = (wall.minute + Int.random(in: -70...70, using: &random)).remainder(floored: 1440)
+                let digest = DigestTime(time: LocalTime(minuteOfDay: minute)!)
+                var last = digest.next(after: change + .seconds(-3 * 86_400), in: zone)
+                for _ in 0..<5 {
+                    let next = digest.next(after: last.at, in: zone, last: last)
+                    #expect(next.date == last.date.adding(days: 1), "\(zone.name) \(digest) \(last.date)")
+                    #expect(zone.local(next.at).date == next.date, "\(zone.name) \(digest) \(next.date)")
+                    last = next
+                }
+            }
+        }
+    }
+}
