@@ -29,7 +29,9 @@ struct Product: Sendable {
     }
 
     /// What is published about an event.
-    func happen(_ type: String, _ data: String, id: String = UUID().uuidString) async throws -> [Notification] {
+    func happen(_ type: String, _ data: String, id: String = UUID().uuidString) async throws -> [PushProtocol
+        .Notification]
+    {
         let inbound = delivered(cloudEvent(id: id, type: type, data: data), routingKey: "\(app).\(type)").at(clock.now)
         let verdicts = try await handler.handle([Delivery(inbound: inbound, message: try handler.decode(inbound))])
         #expect(verdicts.map(\.disposition) == [.done], "\(verdicts.map(\.disposition))")

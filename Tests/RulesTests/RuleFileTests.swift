@@ -169,7 +169,7 @@ import Testing
             "test.yaml:7: rules.only: a silent push is not heard: it cannot have a sound or an interruption level"),
         Mistake(
             ruleFile(how: "as: slient"),
-            "test.yaml:14: rules.only.how.as: “slient” is not one of alert, silent; did you mean “silent”?"),
+            "test.yaml:14: rules.only.how.as: “slient” is not one of alert, silent, badge-only; did you mean “silent”?"),
         Mistake(
             ruleFile(how: "lane: fast"), "test.yaml:14: rules.only.how.lane: “fast” is not one of interactive, bulk"),
         Mistake(
@@ -182,7 +182,8 @@ import Testing
         ),
         Mistake(
             ruleFile(how: "badge: many"),
-            "test.yaml:14: rules.only.how.badge: a badge is a whole number from 0 to 99999, or one variable in quotes"),
+            "test.yaml:14: rules.only.how.badge: a badge is a whole number from 0 to 99999, one variable in quotes, or unread"
+        ),
         Mistake(
             ruleFile(how: #"badge: "{{name}}""#),
             "test.yaml:14: rules.only.how.badge: with an example of thing.happened: name is not a whole number from 0 to 99999"

@@ -71,7 +71,7 @@ struct RulingWrites: Sendable {
             FROM unnest(
                 \(sayings.map(\.id)), \(sayings.map(\.app.rawValue)), \(sayings.map(\.rule)),
                 \(sayings.map(\.lane.rawValue)), \(contents), \(mutes), \(sayings.map(\.expiresAt?.date)),
-                \(sayings.map(\.delivery?.rawValue)), \(sayings.map(\.correlation)), \(sayings.map(\.traceparent))
+                \(sayings.map(\.delivery?.rawValue)), \(sayings.map(\.correlation)), \(sayings.map { $0.traceparent?.replacing("\0", with: "") })
             ) AS new (id, app, rule, lane, content, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
             ON CONFLICT DO NOTHING
             """
