@@ -16,7 +16,8 @@ import ServiceKit
     /// Configuration, connections, handlers, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps()
-        let verifier = try await BearerVerifier(catalog, logger: context.logger)
+        let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
+        let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
         let database = try context.database(schema: "registry", migration: 4)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
@@ -39,8 +40,14 @@ import ServiceKit
         context.watch(commands, as: "commands", on: bus)
 
         let router = RegistryAPI.router(
-            store: store, gate: BearerGate(verifier, logger: context.logger),
-            operatorKey: try context.settings.optionalString(.registryOperatorKey))
+            store: store,
+            gate: BearerGate(
+                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
+                logger: context.logger),
+            keys: KeyGate(
+                APIKeyStore(database.pool), master: try context.settings.optionalString(.registryOperatorKey),
+                limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
+                logger: context.logger))
         let server = Application(
             router: router,
             // A client that says nothing for this long gives its socket back.
@@ -74,10 +81,22 @@ extension ConfigurationKey {
         summary: "The most active registrations of a user in an app; beyond it the longest unseen is evicted.")
     static let registryOperatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", secret: true,
-        summary: "The key that opens the operator API; without it that API is closed.")
+        summary: "A key that may do everything in the operator API, besides those that pushctl keys makes.")
+    static let registryUserRequests = ConfigurationKey(
+        "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",
+        summary: "The most requests a minute of one user; 0 for no limit.")
+    static let registryKeyRequests = ConfigurationKey(
+        "REGISTRY_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",
+        summary: "The most requests a minute of one API key; 0 for no limit.")
+    static let registryCAFile = ConfigurationKey(
+        "REGISTRY_CA_FILE", .file,
+        summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
 }
 
 extension [ConfigurationKey] {
     static let tokenRegistry: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [.registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey]
+        .amqp + .postgres + .apps + [
+            .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
+            .registryKeyRequests, .registryCAFile,
+        ]
 }

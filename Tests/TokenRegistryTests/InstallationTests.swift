@@ -46,6 +46,25 @@ import Testing
         }
     }
 
+    @Test func `who leaves an installation leaves what had ended there before, too`() async throws {
+        try await Fixture.withStore { store, _ in
+            let installation = RegistrationStore.Installation(
+                app: Fixture.app, id: InstallationID(rawValue: "phone")!)
+            let user = Fixture.user("a").user
+            let before = Timestamp.now + .seconds(-60)
+            // Dropped before it was registered again, which is still on its way.
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: before + .seconds(-60))])
+            try await store.unregister([Fixture.claim("a", "01", at: before + .seconds(-30))])
+            try await store.end(installation, of: user)
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: before)])
+            #expect(try await store.tokens(of: "a").isEmpty)
+            #expect(try await states(store, "a")["01"] == "signed-out: unregistered")
+            // One from after it counts.
+            try await store.register([Fixture.claim("a", "01", on: "phone")])
+            #expect(try await store.tokens(of: "a") == ["01"])
+        }
+    }
+
     @Test func `whoever signs in on an installation ends everything that was another's there`() async throws {
         try await Fixture.withStore { store, _ in
             try await store.register([

@@ -34,10 +34,11 @@ import Yams
         let keys = try BearerVerifierTests.Keys()
         defer { keys.remove() }
         let gate = BearerGate(try await keys.verifier(), logger: .silent)
-        try await StoreFixture.withStore { store, _ in
-            let routes = RegistryAPI.routes(store: store, gate: gate, operatorKey: nil).routes
+        try await StoreFixture.withStore { store, pool in
+            let keys = KeyGate(APIKeyStore(pool), master: nil, limit: RateGate("key", perMinute: 0), logger: .silent)
+            let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
-            #expect(routes.count == 12)
+            #expect(routes.count == 14)
         }
     }
 

@@ -14,13 +14,18 @@ import Testing
 
     /// The registry's routes on a store of their own, with a key for the app `shared`.
     static func withRoutes(
+        userRequests: Int = 0, keyRequests: Int = 0, uptime: Uptime = Uptime(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
         let keys = try BearerVerifierTests.Keys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(), logger: .silent)
-        try await StoreFixture.withStore { store, _ in
-            let router = RegistryAPI.router(store: store, gate: gate, operatorKey: "operator-key")
+        let gate = BearerGate(
+            try await keys.verifier(), limit: RateGate("user", perMinute: userRequests) { uptime.now }, logger: .silent)
+        try await StoreFixture.withStore { store, pool in
+            let limit = RateGate<String>("key", perMinute: keyRequests) { uptime.now }
+            let router = RegistryAPI.router(
+                store: store, gate: gate,
+                keys: KeyGate(APIKeyStore(pool), master: "operator-key", limit: limit, logger: .silent))
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
     }

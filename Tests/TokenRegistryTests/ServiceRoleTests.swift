@@ -57,6 +57,11 @@ import Testing
                 let other = AudienceFixture.notification(members, campaign: UUID())
                 #expect(try await campaigns.open(other, to: other.audience!).count == 1)
             }
+            let keys = APIKeyStore(service)
+            #expect(try await keys.grant(of: "none") == nil)
+            try await keys.touch("none")
+            #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)
+            #expect(try await CensusStore(service).count().values.reduce(0, +) == 4)
             let drained = try await OutboxStore(service).drain { $0.map(\.number) }
             #expect(drained.map { $0.lent == $0.left && $0.lent > 0 } == true)
         }
@@ -69,6 +74,9 @@ import Testing
                 "DELETE FROM registry.registration", "UPDATE registry.outbox SET user_id = 'b'",
                 "ALTER TABLE registry.registration DISABLE TRIGGER USER", "DELETE FROM registry.erasure",
                 "DELETE FROM registry.campaign", "DELETE FROM registry.campaign_range",
+                "UPDATE registry.api_key SET revoked_at = NULL",
+                "INSERT INTO registry.api_key (id, digest, name, operations) VALUES ('a', '', 'a', '{}')",
+                "DELETE FROM registry.api_key", "SELECT * FROM registry.import",
             ]
             for statement in forbidden {
                 let error = await #expect(throws: PostgresError.self) { try await service.execute(statement) }

@@ -64,8 +64,7 @@ struct InstallationRoutes: Sendable {
             return .problem(refusal)
         } catch {
             context.logger.error("an installation could not be served", metadata: ["error": "\(error)"])
-            return .problem(
-                APIRefusal(status: .serviceUnavailable, message: "the registry's database is away; try again"))
+            return .problem(.databaseAway)
         }
     }
 
@@ -84,6 +83,7 @@ struct InstallationRoutes: Sendable {
     }
 
     private func read(_ request: Request) async throws(APIRefusal) -> InstallationBody {
+        try request.checkIsJSON()
         let buffer: ByteBuffer
         do {
             buffer = try await request.body.collect(upTo: InstallationBody.maximumSize)

@@ -1,67 +1,124 @@
-import Crypto
 import FoundationEssentials
 import Hummingbird
 import Logging
 import PushProtocol
 
-/// What an operator may ask, with `Authorization: Bearer <operator key>`: `GET /v1/operator/devices?app=…&user=…`, where
-/// tokens are masked, and `DELETE` on the same to erase the user.
+/// What an operator or a server may ask, with an API key that is for it: a user's devices, their end, the end of all that is
+/// known of a user, and how many devices there are. Tokens are masked.
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
-    /// The digest of the key; `nil` closes these routes.
-    private let keyDigest: SHA256.Digest?
+    private let keys: KeyGate
+    private let census: Census
 
-    init(store: RegistrationStore, key: String?) {
+    init(store: RegistrationStore, keys: KeyGate, census: Census) {
         self.store = store
-        keyDigest = key.map { SHA256.hash(data: Array($0.utf8)) }
+        self.keys = keys
+        self.census = census
     }
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/devices") { request, context in
-            try await answer(request, context) { user in
-                ["devices": .array(try await store.history(of: user).map(\.json))]
+            try await answer(request, context, .readDevices) { query in
+                let user = try query.user()
+                return (user.app, { ["devices": .array(try await store.history(of: user).map(\.json))] })
             }
         }
         router.delete("v1/operator/devices") { request, context in
-            try await answer(request, context) { user in ["erased": .int(Int64(try await store.erase(user)))] }
+            try await answer(request, context, .eraseUsers) { query in
+                let user = try query.user()
+                return (user.app, { ["erased": .int(Int64(try await store.erase(user)))] })
+            }
+        }
+        router.post("v1/operator/devices/{device}/deactivate") { request, context in
+            try await answer(request, context, .deactivateDevices) { query in
+                let app = try query.app()
+                guard let device = context.parameters.get("device").flatMap({ UUID(uuidString: $0) }) else {
+                    throw APIRefusal(status: .badRequest, message: "the device in the path is not a UUID")
+                }
+                return (app, { ["deactivated": .bool(try await deactivate(device, of: app))] })
+            }
+        }
+        router.get("v1/operator/counts") { request, context in
+            try await answer(request, context, .readCounts) { query in
+                let app = try query.has("app") ? query.app() : nil
+                return (app, { try await counts(of: app) })
+            }
         }
     }
 
+    private func deactivate(_ device: UUID, of app: AppID) async throws -> Bool {
+        guard let isChanged = try await store.deactivate(device, of: app) else {
+            throw APIRefusal(status: .notFound, message: "the app has no such device")
+        }
+        return isChanged
+    }
+
+    private func counts(of app: AppID?) async throws -> JSONValue {
+        let figures = try await census.figures()
+        return [
+            "counted_at": .string(RFC3339.string(from: figures.countedAt)),
+            "counts": .array(figures.counts.filter { app == nil || $0.group.app == app }.map(\.json)),
+        ]
+    }
+
+    /// Something that was asked for, about one app or, `nil`, about all.
+    private typealias Question = (app: AppID?, answer: () async throws -> JSONValue)
+
+    /// Reads what is asked, lets a key through that is for that, and answers.
     private func answer(
-        _ request: Request, _ context: BasicRequestContext, about: (AppUser) async throws -> JSONValue
+        _ request: Request, _ context: BasicRequestContext, _ operation: APIKey.Operation,
+        _ read: (Query) throws -> Question
     ) async throws -> Response {
         do {
-            try authorize(request)
-            return Response.json(.ok, try await about(try user(of: request)))
+            // Who has no key learns nothing of what a question should look like.
+            let caller = try await keys.caller(request.bearerToken, to: operation)
+            let question = try read(Query(request))
+            try keys.admit(caller, to: operation, of: question.app)
+            return .json(.ok, try await question.answer())
         } catch let refusal as APIRefusal {
-            return Response.json(refusal.status, ["error": .string(refusal.message)])
+            return .problem(refusal)
         } catch {
             context.logger.error("an operator could not be answered", metadata: ["error": "\(error)"])
-            return Response.json(.serviceUnavailable, ["error": "the registry's database is away; try again"])
+            return .problem(.databaseAway)
         }
     }
+}
 
-    /// Compares digests, in constant time.
-    private func authorize(_ request: Request) throws(APIRefusal) {
-        guard let keyDigest else {
-            throw APIRefusal(
-                status: .notFound, message: "the operator API is closed: REGISTRY_OPERATOR_KEY is not configured")
-        }
-        guard let token = request.bearerToken, SHA256.hash(data: Array(token.utf8)) == keyDigest else {
-            throw APIRefusal(
-                status: .unauthorized, message: "send the operator key: Authorization: Bearer <REGISTRY_OPERATOR_KEY>")
-        }
+/// The query of a request, read by name.
+private struct Query {
+    private let parameters: [String: String]
+
+    /// Of a name that is there twice, the first counts.
+    init(_ request: Request) {
+        let pairs = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
+        parameters = Dictionary(pairs) { first, _ in first }
     }
 
-    private func user(of request: Request) throws(APIRefusal) -> AppUser {
-        let query = request.uri.queryParameters
-        guard let app = query["app"].flatMap({ AppID(rawValue: String($0)) }) else {
+    func has(_ name: String) -> Bool { parameters[name] != nil }
+
+    func app() throws(APIRefusal) -> AppID {
+        guard let app = parameters["app"].flatMap({ AppID(rawValue: $0) }) else {
             throw APIRefusal(status: .badRequest, message: "the query parameter app is missing or not an app id")
         }
-        guard let user = query["user"].flatMap({ UserID(rawValue: String($0)) }) else {
+        return app
+    }
+
+    func user() throws(APIRefusal) -> AppUser {
+        let app = try app()
+        guard let user = parameters["user"].flatMap({ UserID(rawValue: $0) }) else {
             throw APIRefusal(status: .badRequest, message: "the query parameter user is missing or not a user id")
         }
         return AppUser(app: app, user: user)
+    }
+}
+
+extension Census.Count {
+    fileprivate var json: JSONValue {
+        [
+            "app": .string(group.app.rawValue), "kind": .string(group.kind.rawValue),
+            "environment": .string(group.environment.rawValue), "state": .string(group.state.rawValue),
+            "count": .int(Int64(number)),
+        ]
     }
 }
 

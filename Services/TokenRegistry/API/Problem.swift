@@ -10,7 +10,7 @@ extension Response {
             "type": "about:blank", "title": .string(refusal.status.reasonPhrase),
             "status": .int(Int64(refusal.status.code)), "detail": .string(refusal.message),
         ]
-        var response = json(refusal.status, members, challenge: refusal.challenge)
+        var response = json(refusal.status, members, headers: refusal.headers)
         response.headers[.contentType] = "application/problem+json"
         return response
     }

@@ -38,12 +38,12 @@ struct RegistrationRoutes: Sendable {
                 Claim(
                     app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
                     token: body.token, installation: try installation(request)))
-            return .registration(.ok, error: nil)
+            return .json(.ok, ["success": true, "error": nil])
         } catch let refusal as APIRefusal {
-            return .registration(refusal.status, error: refusal.message, challenge: refusal.challenge)
+            return .registration(refusal)
         } catch {
             context.logger.error("registration could not be stored", metadata: ["error": "\(error)"])
-            return .registration(.serviceUnavailable, error: "the registry's database is away; try again")
+            return .registration(.databaseAway)
         }
     }
 
@@ -58,6 +58,7 @@ struct RegistrationRoutes: Sendable {
     }
 
     private func read(_ request: Request) async throws(APIRefusal) -> RegistrationBody {
+        try request.checkIsJSON()
         let buffer: ByteBuffer
         do {
             buffer = try await request.body.collect(upTo: RegistrationBody.maximumSize)
@@ -77,39 +78,9 @@ extension HTTPField.Name {
     fileprivate static let clientID = HTTPField.Name("X-Client-Id")!
 }
 
-/// A request that is turned down, and why.
-struct APIRefusal: Error {
-    let status: HTTPResponse.Status
-    let message: String
-    /// What `WWW-Authenticate` says (RFC 6750 §3), where it says more than `Bearer`.
-    var challenge: String?
-}
-
-extension Request {
-    /// The credentials of `Authorization: Bearer …` (RFC 6750 §2.1; the scheme's case does not matter).
-    var bearerToken: String? {
-        guard let header = headers[.authorization], header.count > 7, header.prefix(7).lowercased() == "bearer " else {
-            return nil
-        }
-        return String(header.dropFirst(7))
-    }
-}
-
 extension Response {
     /// The body that the mobile clients expect, whatever happened.
-    static func registration(_ status: HTTPResponse.Status, error: String?, challenge: String? = nil) -> Response {
-        json(
-            status, ["success": .bool(error == nil), "error": error.map(JSONValue.string) ?? .null],
-            challenge: challenge)
-    }
-
-    static func json(_ status: HTTPResponse.Status, _ value: JSONValue, challenge: String? = nil) -> Response {
-        // A JSONValue always encodes: its only failure, a number that is not finite, cannot be read from JSON.
-        let body = (try? WireCoding.encode(value)) ?? []
-        var headers: HTTPFields = [.contentType: "application/json; charset=utf-8"]
-        if let challenge = challenge ?? (status == .unauthorized ? "Bearer" : nil) {
-            headers[.wwwAuthenticate] = challenge
-        }
-        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
+    fileprivate static func registration(_ refusal: APIRefusal) -> Response {
+        json(refusal.status, ["success": false, "error": .string(refusal.message)], headers: refusal.headers)
     }
 }

@@ -48,6 +48,19 @@ extension RegistrationStore {
         return devices
     }
 
+    /// Ends a registration as of now, at an operator's word.
+    ///
+    /// - Returns: whether it was active; `nil` when the app has no such registration.
+    func deactivate(_ device: UUID, of app: AppID) async throws(PostgresError) -> Bool? {
+        // Of a moment to come, which the statement takes for now.
+        let word = Invalidation(
+            app: app, device: device, notRegisteredSince: .now + .seconds(86_400), reason: "an operator's word")
+        if try await deactivate([word]).contains(device) { return true }
+        let known = try await database.query(
+            "SELECT true FROM registry.registration WHERE device_id = \(device) AND app = \(app.rawValue)")
+        return known.isEmpty ? nil : false
+    }
+
     /// The end is about the moment that the provider named, not about now: a registration that was made since, and is
     /// still on its way here, revives. A provider whose clock is ahead does not reach into our future.
     static func invalidation(_ invalidations: [Invalidation]) -> SQL {

@@ -71,15 +71,28 @@ extension RegistrationStore {
         """
     }
 
+    /// The moment is kept where a registration has ended already, too, as for ``departure(_:)``: a late one from before it
+    /// must not undo it.
     static func ending(
         _ installation: Installation, of user: UserID, except kept: [UUID], because reason: String
     ) -> SQL {
         """
         UPDATE registry.registration r SET
-            state = 'signed-out', state_reason = \(reason), state_changed_at = statement_timestamp(),
+            state = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state ELSE 'signed-out' END,
+            state_reason = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state_reason ELSE \(reason) END,
+            state_changed_at = CASE WHEN r.state = 'active' THEN statement_timestamp() ELSE r.state_changed_at END,
             ended_at = statement_timestamp()
-        WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
-            AND r.user_id = \(user.rawValue) AND r.state = 'active' AND r.device_id <> ALL (\(kept)::uuid[])
+        FROM (
+            SELECT device_id FROM registry.registration
+            WHERE app = \(installation.app.rawValue) AND installation = \(installation.id.rawValue)
+                AND user_id = \(user.rawValue) AND state = 'active'
+            UNION ALL
+            SELECT device_id FROM registry.registration
+            WHERE app = \(installation.app.rawValue) AND user_id = \(user.rawValue) AND state <> 'active'
+                AND installation = \(installation.id.rawValue)
+        ) AS theirs
+        WHERE r.device_id = theirs.device_id AND r.user_id = \(user.rawValue) AND r.state <> 'erased'
+            AND r.device_id <> ALL (\(kept)::uuid[])
         """
     }
 }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Foundation
-import HTTPSFetch
 import PushProtocol
-import ServiceKit
 
 /// `pushctl devices …`: what the registry knows.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "The registry's devices.",
-        subcommands: [List.self, Erase.self, Import.self, Export.self])
+        subcommands: [
+            List.self, Counts.self, Deactivate.self, Erase.self, Import.self, Export.self,
+        ])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -50,30 +50,42 @@ struct DevicesCommand: AsyncParsableCommand {
         }
     }
 
+    struct Deactivate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ends one registration; the device counts again when it registers anew.")
+        @Option(help: "The app.") var app: String
+        @Argument(help: "The device, as `list` prints it.") var device: String
+
+        func run() async throws {
+            guard let id = UUID(uuidString: device) else { throw Refusal("“\(device)” is not a device's id") }
+            let answer = try await OperatorClient.ask(
+                "POST", "/v1/operator/devices/\(id.uuidString.lowercased())/deactivate", ["app": app])
+            print(answer["deactivated"] == true ? "deactivated" : "it was not active")
+        }
+    }
+
+    struct Counts: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints how many registrations there are, by app, kind, environment and state.")
+        @Option(help: "Only this app's; every app's when it is not given.") var app: String?
+
+        func run() async throws {
+            let answer = try await OperatorClient.ask("GET", "/v1/operator/counts", app.map { ["app": $0] } ?? [:])
+            for count in answer["counts"]?.array ?? [] {
+                let words = ["app", "kind", "environment", "state"].map { count[$0]?.string ?? "–" }
+                print("\(words.joined(separator: "  "))  \(count["count"]?.int ?? 0)")
+            }
+            print("counted at \(answer["counted_at"]?.string ?? "–")")
+        }
+    }
+
     /// One user of one app, and asking the registry's operator API about them.
     struct UserOption: ParsableArguments {
         @Option(help: "The app.") var app: String
         @Option(help: "The user.") var user: String
 
         func ask(_ method: String) async throws -> JSONValue {
-            let settings = try Environment.settings([Environment.registryURL, Environment.operatorKey])
-            var components = URLComponents(string: try settings.string(Environment.registryURL))
-            components?.path = "/v1/operator/devices"
-            components?.queryItems = [URLQueryItem(name: "app", value: app), URLQueryItem(name: "user", value: user)]
-            guard let url = components?.string else { throw Refusal("REGISTRY_URL is not a URL") }
-            let key = try settings.string(Environment.operatorKey)
-            let response: FetchResponse
-            do {
-                response = try await HTTPSFetch().send(
-                    FetchRequest(method: method, url: url, headers: [("authorization", "Bearer \(key)")]))
-            } catch {
-                throw Refusal("the registry at \(url): \(error)")
-            }
-            let answer = try WireCoding.decode(JSONValue.self, from: response.body)
-            guard response.status == 200 else {
-                throw Refusal("the registry answered \(response.status): \(answer["error"]?.string ?? "no reason")")
-            }
-            return answer
+            try await OperatorClient.ask(method, "/v1/operator/devices", ["app": app, "user": user])
         }
     }
 }

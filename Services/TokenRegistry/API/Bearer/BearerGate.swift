@@ -10,20 +10,29 @@ final class BearerGate: Sendable {
     static let quiet = Duration.seconds(60)
 
     private let verifier: BearerVerifier
+    private let limit: RateGate<AppUser>
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let logger: Logger
     private let logged = Mutex<[BearerRefusal: ContinuousClock.Instant]>([:])
 
     init(
-        _ verifier: BearerVerifier, uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
+        _ verifier: BearerVerifier, limit: RateGate<AppUser> = RateGate("user", perMinute: 0),
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) {
         self.verifier = verifier
+        self.limit = limit
         self.uptime = uptime
         self.logger = logger
     }
 
-    /// The caller that a token, as it stands after `Bearer`, speaks for.
+    /// The caller that a token, as it stands after `Bearer`, speaks for; unless they ask too often.
     func admit(_ token: String?) async throws(APIRefusal) -> Caller {
+        let caller = try await caller(token)
+        try limit.admit(AppUser(app: caller.app, user: caller.user))
+        return caller
+    }
+
+    private func caller(_ token: String?) async throws(APIRefusal) -> Caller {
         do throws(BearerRefusal) {
             guard let token else { throw BearerRefusal(.missing) }
             return try await verifier.verify(token)

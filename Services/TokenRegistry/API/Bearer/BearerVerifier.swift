@@ -25,8 +25,7 @@ struct BearerVerifier: Sendable {
     /// Reads all keys. A file that is of no use, and a URL that never can be, stop the start; a URL that is away does not.
     init(
         _ catalog: AppCatalog,
-        fetch: HTTPSFetch = HTTPSFetch(
-            connectTimeout: .seconds(2), timeout: .seconds(5), maximumResponseSize: 256 << 10),
+        fetch: HTTPSFetch = BearerVerifier.fetch(),
         now: @escaping @Sendable () -> Date = { Date() },
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) async throws(ConfigurationError) {
@@ -52,6 +51,14 @@ struct BearerVerifier: Sendable {
         }
         self.trusts = trusts
         self.now = now
+    }
+
+    /// What key sets are fetched with.
+    ///
+    /// - Parameter caFile: PEM certificates to trust instead of the system's.
+    static func fetch(caFile: String? = nil) -> HTTPSFetch {
+        HTTPSFetch(
+            caFile: caFile, connectTimeout: .seconds(2), timeout: .seconds(5), maximumResponseSize: 256 << 10)
     }
 
     /// All sources of keys.

@@ -1,0 +1,64 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The registry's API keys, as an operator makes and revokes them. The service itself may only look them up.
+struct KeyStore: Sendable {
+    private let database: PostgresPool
+
+    init(_ database: PostgresPool) { self.database = database }
+
+    /// A key without its secret, which is not kept.
+    struct Entry: Hashable, Sendable {
+        var id: String
+        var name: String
+        /// `nil`: every app.
+        var app: AppID?
+        var operations: [String]
+        var createdAt: Date
+        var expiresAt: Date?
+        var revokedAt: Date?
+        var lastUsedAt: Date?
+    }
+
+    /// Keeps a new key.
+    func add(
+        _ key: APIKey, name: String, app: AppID?, operations: [APIKey.Operation], expiresAt: Date?
+    ) async throws(PostgresError) {
+        try await database.execute(
+            """
+            INSERT INTO registry.api_key (id, digest, name, app, operations, expires_at)
+            VALUES (\(key.id), \(key.digest), \(name), \(app?.rawValue), \(operations.map(\.rawValue)), \(expiresAt))
+            """)
+    }
+
+    /// All keys, the latest first.
+    func list() async throws(PostgresError) -> [Entry] {
+        let rows = try await database.query(
+            """
+            SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at FROM registry.api_key
+            ORDER BY created_at DESC, id
+            """)
+        var entries: [Entry] = []
+        for row in rows {
+            entries.append(
+                Entry(
+                    id: try row.decode(at: 0), name: try row.decode(at: 1),
+                    app: try row.decode(String?.self, at: 2).flatMap { AppID(rawValue: $0) },
+                    operations: try row.decode(at: 3), createdAt: try row.decode(at: 4),
+                    expiresAt: try row.decode(Date?.self, at: 5), revokedAt: try row.decode(Date?.self, at: 6),
+                    lastUsedAt: try row.decode(Date?.self, at: 7)))
+        }
+        return entries
+    }
+
+    /// Revokes a key for good, from now on.
+    ///
+    /// - Returns: whether there is one with this id.
+    func revoke(_ id: String) async throws(PostgresError) -> Bool {
+        try await database.execute(
+            """
+            UPDATE registry.api_key SET revoked_at = coalesce(revoked_at, statement_timestamp()) WHERE id = \(id)
+            """) > 0
+    }
+}

@@ -1,0 +1,38 @@
+import PushProtocol
+import TestSupport
+import Testing
+
+@Suite struct APIKeyTests {
+    @Test func `a key that was made up is read back, and no other is`() throws {
+        var random = SplitMix(seed: 7)
+        let key = APIKey(using: &random)
+        let other = APIKey(using: &random)
+        #expect(key.secret.hasPrefix("hgk_\(key.id)_") && key.id.utf8.count == APIKey.idLength)
+        #expect(key.secret.utf8.count == 4 + 12 + 1 + 64)
+        #expect(APIKey(key.secret) == key && key != other && key.id != other.id)
+        let text = key.secret
+        for bad in [
+            "", "hgk_", String(text.dropLast()), text + "0", text.uppercased(), " " + text.dropFirst(),
+            text.replacing("_", with: "-"), String(text.dropLast()) + "g", String(text.dropLast()) + "é",
+            "hgk_\(key.id.dropLast())!_\(text.suffix(64))",
+        ] { #expect(APIKey(bad) == nil) }
+    }
+
+    @Test func `only the key itself has its digest`() throws {
+        var random = SplitMix(seed: 7)
+        let key = APIKey(using: &random)
+        #expect(key.digest.count == 32 && key.isKept(as: key.digest))
+        #expect(!APIKey(using: &random).isKept(as: key.digest))
+        var digest = key.digest
+        digest[31] ^= 1
+        #expect(!key.isKept(as: digest) && !key.isKept(as: []) && !key.isKept(as: Array(key.digest.dropLast())))
+    }
+
+    @Test func `a key does not show itself`() {
+        var random = SplitMix(seed: 7)
+        let key = APIKey(using: &random)
+        var dumped = ""
+        dump(key, to: &dumped)
+        for text in ["\(key)", String(reflecting: key), dumped] { #expect(!text.contains(key.secret.suffix(8))) }
+    }
+}

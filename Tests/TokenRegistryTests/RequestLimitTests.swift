@@ -1,0 +1,78 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// What is turned away before anybody looks into it.
+@Suite(.timeLimit(.minutes(2))) struct RequestLimitTests {
+    private static let installation = "/v1/installations/phone"
+    private static let installationBody = ByteBuffer(
+        string: #"{"registrations":[{"kind":"fid","token":"f"}]}"#)
+
+    @Test func `a user who asks too often is told when to come again, and others are served`() async throws {
+        let (often, other) = (
+            try await BearerVerifierTests.shared([:]), try await BearerVerifierTests.shared(["sub": "other"])
+        )
+        let uptime = Uptime()
+        try await RoutesTests.withRoutes(userRequests: 2, uptime: uptime) { client, _ in
+            func status(_ bearer: String) async throws -> HTTPResponse.Status {
+                try await client.execute(
+                    uri: "/v1/installations", method: .get, headers: RoutesTests.headers(bearer)
+                ) { $0.status }
+            }
+            #expect(try await status(often) == .ok)
+            try await client.execute(
+                uri: "\(RoutesTests.path)/register", method: .post, headers: RoutesTests.headers(often),
+                body: RoutesTests.body
+            ) { #expect($0.status == .ok) }
+            try await client.execute(
+                uri: Self.installation, method: .put, headers: RoutesTests.headers(often), body: Self.installationBody
+            ) { response in
+                let answer = try RoutesTests.json(response)
+                #expect(response.status == .tooManyRequests && response.headers[.retryAfter] == "30")
+                #expect(response.headers[.contentType] == "application/problem+json" && answer["status"] == 429)
+            }
+            try await client.execute(
+                uri: "\(RoutesTests.path)/register", method: .post, headers: RoutesTests.headers(often),
+                body: RoutesTests.body
+            ) { response in
+                let answer = try RoutesTests.json(response)
+                #expect(response.status == .tooManyRequests && response.headers[.retryAfter] == "30")
+                #expect(answer["success"] == false && answer["error"]?.string?.contains("30 s") == true)
+            }
+            #expect(try await status(other) == .ok)
+            uptime.pass(.seconds(30))
+            #expect(try await status(often) == .ok)
+        }
+    }
+
+    @Test func `a body that says that it is not JSON is 415`() async throws {
+        let token = try await BearerVerifierTests.shared([:])
+        let types: [(String?, Bool)] = [
+            ("application/json", true), ("Application/JSON; charset=utf-8", true), (nil, true), ("text/plain", false),
+            ("application/x-www-form-urlencoded", false), ("application/jsonp", false), ("", false),
+        ]
+        try await RoutesTests.withRoutes { client, _ in
+            for (type, isTaken) in types {
+                var headers = RoutesTests.headers(token)
+                headers[.contentType] = type
+                try await client.execute(
+                    uri: "\(RoutesTests.path)/register", method: .post, headers: headers, body: RoutesTests.body
+                ) { response in
+                    #expect(response.status == (isTaken ? .ok : .unsupportedMediaType), "\(type ?? "none")")
+                }
+                try await client.execute(
+                    uri: Self.installation, method: .put, headers: headers, body: Self.installationBody
+                ) { response in
+                    #expect((response.status == .unsupportedMediaType) != isTaken, "\(type ?? "none")")
+                }
+            }
+        }
+    }
+}
