@@ -19,7 +19,8 @@ func withDatabase<Result: Sendable>(
             return try await body(pool)
         }
     } catch let error as PostgresError {
-        guard error.code != .cancelled else { throw error }
+        // The pool closes when the task is cancelled, and not before the body has returned otherwise.
+        guard error.code != .cancelled, error.code != .poolClosed else { throw error }
         throw Refusal("the database: \(error)")
     }
 }

@@ -48,7 +48,7 @@ extension DevicesCommand {
             } catch {
                 // Half an export is none.
                 if let output { try? FileManager.default.removeItem(atPath: output) }
-                if let error = error as? PostgresError, error.code == .cancelled { throw Refusal("stopped") }
+                if error is PostgresError { throw Refusal("stopped") }
                 throw error
             }
         }

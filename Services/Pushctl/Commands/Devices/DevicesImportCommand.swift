@@ -35,7 +35,7 @@ extension DevicesCommand {
                 let state = try await withInterruption { try await self.run(work) }
                 for line in ImportProgress.summary(state, report: work.report) { print(line) }
                 if state.refused > 0 { throw ExitCode.failure }
-            } catch let error as PostgresError where error.code == .cancelled {
+            } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
                 throw stopped
             } catch is CancellationError {
                 throw stopped
