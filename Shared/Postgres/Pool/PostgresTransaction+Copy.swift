@@ -20,13 +20,9 @@ extension PostgresTransaction {
         try await perform { connection, number throws(PostgresError) in
             try connection.beginCopy("COPY \(target) FROM STDIN (FORMAT binary)", .in, in: number)
         }
-        do {
-            try await put(CopyRows.header)
-            while let batch = try await rows() { try await put(batch.bytes) }
-            try await put(CopyRows.trailer)
-        } catch {
+        if let failure = await failure(putting: rows) {
             await abandon(.in)
-            throw error
+            throw failure
         }
         return try await perform { connection, number throws(PostgresError) in
             try connection.endCopy(.in, in: number)
@@ -52,14 +48,34 @@ extension PostgresTransaction {
         try await perform { connection, number throws(PostgresError) in
             try connection.beginCopy("COPY (\(query)) TO STDOUT (\(format))", .out, in: number)
         }
-        do {
-            while let rows = try await take() { try await receive(rows) }
-        } catch {
+        if let failure = await failure(handingTo: receive) {
             await abandon(.out)
-            throw error
+            throw failure
         }
         return try await perform { connection, number throws(PostgresError) in
             try connection.endCopy(.out, in: number)
+        }
+    }
+
+    /// Apart from ``copy(into:rows:)``, and the next from its own: together, the compiler's optimiser does not survive
+    /// them.
+    private func failure(putting rows: () async throws -> CopyRows?) async -> (any Error)? {
+        do {
+            try await put(CopyRows.header)
+            while let batch = try await rows() { try await put(batch.bytes) }
+            try await put(CopyRows.trailer)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func failure(handingTo receive: ([UInt8]) async throws -> Void) async -> (any Error)? {
+        do {
+            while let rows = try await take() { try await receive(rows) }
+            return nil
+        } catch {
+            return error
         }
     }
 
