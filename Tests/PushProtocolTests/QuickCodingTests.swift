@@ -31,7 +31,8 @@ struct QuickCodingTests {
     @Test(
         arguments: [
             #"{"silent":false,"title": "a"}"#, #"{"silent":false,"title":"\u00e9"}"#, #"{"silent":false,"title":"\/"}"#,
-            #"{"silent":false,"data":{"b":1,"a":2}}"#, #"{"silent":false,"data":{"é":1}}"#, #"{"silent":false,"badge":-0}"#, #"{"silent":false,"apns":{}}"#,
+            #"{"silent":false,"data":{"b":1,"a":2}}"#, #"{"silent":false,"data":{"é":1}}"#,
+            #"{"silent":false,"badge":-0}"#, #"{"silent":false,"apns":{}}"#,
             #"{"silent":false,"unknown":1}"#,
         ])
     func `what could be written in another way is read`(content: String) throws {

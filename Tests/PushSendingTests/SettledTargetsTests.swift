@@ -100,7 +100,10 @@ struct SettledTargetsTests {
         for _ in 0..<2000 {
             let push = pushes.randomElement(using: &random)!
             let target = push.targets.randomElement(using: &random)!
-            guard !model.suffix(100).contains(where: { $0.push.trace.id == push.trace.id && $0.outcome.device == target.device })
+            guard
+                !model.suffix(100).contains(where: {
+                    $0.push.trace.id == push.trace.id && $0.outcome.device == target.device
+                })
             else { continue }
             let outcome = outcome(target, answers.randomElement(using: &random)!)
             remember([outcome], of: push, in: settled)

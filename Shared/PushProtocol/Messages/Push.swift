@@ -41,7 +41,8 @@ package struct Push: WireMessage, Hashable {
 
     /// As above, with a content that is left as the text it came as.
     init(
-        trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane, content: PushContent,
+        trace: Trace, app: AppID, provider: Provider, environment: ProviderEnvironment, lane: Lane,
+        content: PushContent,
         expiresAt: Timestamp?, delivery: DeliveryPolicy?, targets: [Target]
     ) {
         self.trace = trace

@@ -7,7 +7,9 @@ enum StartupMemory {
     /// from the page cache, at the cost of a fault.
     static func release() {
         // Where there is no /proc, the process merely stays as large as it is.
-        guard let file = FileHandle(forReadingAtPath: "/proc/self/smaps"), let text = try? file.readToEnd() else { return }
+        guard let file = FileHandle(forReadingAtPath: "/proc/self/smaps"), let text = try? file.readToEnd() else {
+            return
+        }
         for range in unchangedFiles(String(decoding: text, as: UTF8.self)) {
             madvise(UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, MADV_DONTNEED)
         }

@@ -16,16 +16,16 @@ from local_stack import ROOT
 
 # Instructions for each time, or for each target where a push has a hundred.
 BOUNDS = {
-    "decode-push": 28_800,
-    "decode-push-of-100": 4_300,
-    "encode-outcomes-of-100": 4_000,
-    "render-apns": 24_500,
+    "decode-push": 17_300,
+    "decode-push-of-100": 3_900,
+    "encode-outcomes-of-100": 3_100,
+    "render-apns": 15_700,
     "render-fcm": 146_000,
     "classify-accepted-apns": 2_100,
     "classify-unregistered-apns": 13_400,
     "classify-accepted-fcm": 6_600,
     "classify-unregistered-fcm": 47_900,
-    "stage": 88_000,
+    "stage": 59_000,
     "stage-of-100": 24_400,
 }
 # What a process costs before it does anything drops out between two runs.

@@ -150,9 +150,11 @@ class Sender:
             "APNS_URL": provider.url, "APNS_SANDBOX_URL": provider.url, "FCM_URL": provider.url,
             "FCM_TOKEN_URL": provider.url + "/token", "PROVIDER_CA_FILE": str(provider.certificate),
             "LOG_LEVEL": "warning",
+            # A project's usual quota is less than a sender can do.
+            "FCM_QUOTA": "1000000000",
         } | more
         if name == "apns-sender":
-            names = ["FCM_URL", "FCM_TOKEN_URL"]
+            names = ["FCM_URL", "FCM_TOKEN_URL", "FCM_QUOTA"]
         else:
             names = ["APNS_URL", "APNS_SANDBOX_URL"]
         for unused in names:

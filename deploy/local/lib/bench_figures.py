@@ -40,6 +40,8 @@ class Figures:
     def finish(self, folder: pathlib.Path) -> None:
         """Shows the table, leaves one for a README in `folder`, and ends the bench with 1 when a figure does not hold."""
         self.table()
+        # A bench that takes its stack down has taken the folder away.
+        folder.mkdir(parents=True, exist_ok=True)
         page = folder / "measured.md"
         page.write_text("\n".join(self.markdown()) + "\n")
         print(f"    as a README's table: {page}", file=sys.stderr)
