@@ -136,6 +136,35 @@ struct QuickCodingTests {
         }
     }
 
+    @Test func `a push is written as the general encoder writes it`() throws {
+        var random = SplitMix(seed: 10)
+        for _ in 0..<300 {
+            let push = Push.random(&random)
+            let written = try #require(push.written())
+            #expect(written == (try WireCoding.encode(General(push))))
+        }
+    }
+
+    @Test func `what the reader reads of a notification is what the general decoder reads`() throws {
+        var random = SplitMix(seed: 11)
+        var (read, damaged) = (0, 0)
+        for round in 0..<3000 {
+            let notification = PushProtocol.Notification.random(&random)
+            var body = try WireCoding.encode(General(notification))
+            if round < 300 {
+                #expect(PushProtocol.Notification.read(body) == notification)
+                continue
+            }
+            for _ in 0...Int.random(in: 0..<3, using: &random) { body.damage(&random) }
+            damaged += 1
+            guard let quick = PushProtocol.Notification.read(body) else { continue }
+            read += 1
+            #expect(try WireCoding.decode(General<PushProtocol.Notification>.self, from: body).message == quick)
+        }
+        // Damage within texts leaves a notification; without such bodies this would show nothing.
+        #expect(read > 100 && damaged == 2700)
+    }
+
     @Test func `every character is escaped as the general encoder escapes it`() throws {
         for scalar in (0..<0x300).compactMap(Unicode.Scalar.init) {
             let text = "a\(Character(scalar))z/"
@@ -192,6 +221,19 @@ private struct General<Message: WireMessage>: Codable {
         try container.encode(Message.messageType, forKey: .type)
         try container.encode(Message.messageVersion, forKey: .version)
         try message.encode(to: encoder)
+    }
+}
+
+extension PushProtocol.Notification {
+    /// One like a push, with other recipients.
+    fileprivate static func random(_ random: inout SplitMix) -> PushProtocol.Notification {
+        let push = Push.random(&random)
+        return PushProtocol.Notification(
+            trace: push.trace, app: push.app, rule: "rule-\(Int.random(in: 0..<9, using: &random))", lane: push.lane,
+            content: push.content, expiresAt: push.expiresAt, delivery: push.delivery,
+            recipients: push.targets.enumerated().map { index, target in
+                .init(user: UserID(rawValue: "us\"er é\(index)")!, notification: target.notification, badge: target.badge)
+            })
     }
 }
 

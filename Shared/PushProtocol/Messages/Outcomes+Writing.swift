@@ -179,7 +179,7 @@ extension Outcome.Answer {
 }
 
 extension Trace {
-    fileprivate func write(to json: inout JSONOutput) {
+    func write(to json: inout JSONOutput) {
         json.member(#"{"causation":"#, causation)
         json.member(#","correlation":"#, correlation)
         json.raw(#","id":"#)
@@ -190,7 +190,7 @@ extension Trace {
 }
 
 extension JSONOutput {
-    fileprivate mutating func member(_ name: StaticString, _ value: String) {
+    mutating func member(_ name: StaticString, _ value: String) {
         raw(name)
         string(value)
     }

@@ -83,7 +83,7 @@ extension Push.Target {
 }
 
 extension Trace {
-    fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
+    init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
         var id: UUID?, correlation: String?, causation: String?, traceparent: String?
         var seen = OnceEach()
         try reader.object { (reader, key) throws(JSONReader.Unusual) in
@@ -122,7 +122,7 @@ extension Content {
         return try? Content(&reader)
     }
 
-    fileprivate init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
+    init(_ reader: inout JSONReader) throws(JSONReader.Unusual) {
         var content = Content()
         var isSilent: Bool?
         var seen = OnceEach()
@@ -235,7 +235,7 @@ extension JSONReader {
 }
 
 /// Which members of an object were read: which of two with the same name counts is the general decoder's to say.
-private struct OnceEach {
+struct OnceEach {
     private var seen: UInt32 = 0
 
     mutating func take(_ member: UInt32) throws(JSONReader.Unusual) {

@@ -1,0 +1,147 @@
+"""The registry's ways in and out, beside what Postgres alone does: pgbench runs the same lookup and the same upsert.
+
+Its own broker and database; the generator fills ten thousand and ten million registrations by COPY. Everything is on one
+machine, so each figure is a ratio of two things measured one after the other in the same run.
+"""
+# Builds: pushctl token-registry provider-simulator rules feedback apns-sender fcm-sender
+
+import argparse
+import pathlib
+import statistics
+import sys
+import time
+import uuid
+
+from bench_figures import Figures
+from bench_registry import QUEUES, Crowd, drain_queues
+from local_stack import Stack, eventually
+
+PORT_BASE = 18960
+BATCH = 500  # users of a notification
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--state", required=True)
+    arguments.add_argument("--small", type=int, default=10_000, help="registrations of the small table")
+    arguments.add_argument("--large", type=int, default=10_000_000, help="registrations of the large one")
+    arguments.add_argument("--broadcast", type=int, default=1_000_000, help="devices of a broadcast")
+    arguments.add_argument("--notifications", type=int, default=400, help="of 500 users each, in a round")
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--seconds", type=int, default=15, help="of pgbench and of wrk")
+    options = arguments.parse_args()
+    stack = Stack(pathlib.Path(options.state), PORT_BASE, build="release")
+    stack.up("--no-demo", timeout=1800)
+    figures = Figures("registry")
+    try:
+        # Senders, rules and feedback have no part in this; what they would do takes the same two cores.
+        for service in ["rules", "feedback", "apns-sender", "fcm-sender", "provider-simulator"]:
+            stack.service("stop", service)
+        Bench(stack, options, figures).run()
+    finally:
+        stack.down("--erase")
+    figures.finish(pathlib.Path(options.state))
+
+
+class Bench:
+    def __init__(self, stack: Stack, options, figures: Figures):
+        self.stack, self.options, self.figures = stack, options, figures
+        self.crowd = Crowd(stack)
+
+    def run(self) -> None:
+        small = self.resolving(self.options.small)
+        self.registering()
+        self.broadcasting()
+        large = self.resolving(self.options.large)
+        self.figures.add(
+            "resolving 500 users a notification: over pgbench's lookups", small[0] / small[1], "ratio", at_least=0.6,
+            ours=small[0], limit=small[1])
+        self.figures.add(
+            f"the same with {self.options.large:,} registrations over {self.options.small:,}", large[0] / small[0], "ratio",
+            at_least=0.75, ours=large[0], limit=small[0])
+        self.figures.add(
+            f"with {self.options.large:,} registrations: over pgbench's lookups there", large[0] / large[1], "ratio",
+            ours=large[0], limit=large[1])
+
+    # Resolving
+
+    def resolving(self, size: int) -> tuple[float, float]:
+        """Notifications of 500 users each a second: the registry's, and as many lookups as pgbench makes."""
+        self.crowd.resize(size)
+        ours, theirs = [], []
+        for _ in range(self.options.rounds):
+            theirs.append(self.crowd.lookups(BATCH, self.options.seconds))
+            ours.append(self.resolve(size))
+            note(f"{size:,} registrations: {ours[-1]:.1f} notifications/s, pgbench {theirs[-1]:.1f} lookups/s")
+        return statistics.median(ours), statistics.median(theirs)
+
+    def resolve(self, size: int) -> float:
+        """The registry rests while its queue is filled, and is timed until the last push is out."""
+        self.stack.service("stop", "token-registry")
+        drain_queues(self.stack)
+        expected = self.crowd.notify(self.options.notifications, BATCH)
+        self.stack.service("start", "token-registry")
+        eventually(lambda: self.depth() > 0, 60, "the first push")
+        begin, first = time.monotonic(), self.depth()
+        eventually(lambda: self.stack.depth("token-registry.notifications.bulk") == 0 and self.depth() >= expected, 300,
+                   "the last push")
+        seconds = time.monotonic() - begin
+        if self.depth() != expected:
+            raise SystemExit(f"{self.depth()} pushes came of {expected}: this measures nothing")
+        drain_queues(self.stack)
+        return (expected - first) / expected * self.options.notifications / seconds
+
+    def depth(self) -> int:
+        return sum(self.stack.depth(queue) for queue in QUEUES)
+
+    # Registering
+
+    def registering(self) -> None:
+        theirs = self.crowd.upserts(self.options.seconds)
+        ours = self.crowd.wrk(self.options.seconds)
+        self.figures.add(
+            "registrations a second over HTTP, 64 clients: over pgbench's upserts", ours / theirs, "ratio", at_least=0.4,
+            ours=ours, limit=theirs)
+
+    # Broadcasting
+
+    def broadcasting(self) -> None:
+        self.crowd.resize(self.options.broadcast)
+        before = self.interactive(10, lambda: False)
+        drain_queues(self.stack)
+        campaign = str(uuid.uuid4())
+        begin = time.monotonic()
+        self.crowd.announce(campaign)
+        during = self.interactive(600, lambda: self.crowd.is_done(campaign))
+        seconds = self.crowd.duration(campaign)
+        devices = self.crowd.devices(campaign)
+        if devices != self.options.broadcast:
+            raise SystemExit(f"{devices} devices were told, not {self.options.broadcast}: this measures nothing")
+        self.figures.add(
+            f"a broadcast to {self.options.broadcast:,} devices, beside interactive notifications", seconds, "s", at_most=60)
+        self.figures.add(
+            "p99 of interactive notifications during the broadcast over before it", during / before, "ratio", at_most=2,
+            ours=during, limit=before)
+        drain_queues(self.stack)
+        # The same without anything beside it.
+        campaign = str(uuid.uuid4())
+        self.crowd.announce(campaign)
+        eventually(lambda: self.crowd.is_done(campaign), 600, "the second broadcast")
+        self.figures.add("the same alone", self.crowd.duration(campaign), "s", at_most=60)
+        drain_queues(self.stack)
+
+    def interactive(self, seconds: float, is_over) -> float:
+        """p99 in milliseconds from a notification to one user until its push is in the sender's queue."""
+        delays = self.crowd.round_trips(50, seconds, is_over)
+        delays.sort()
+        note(f"{len(delays)} interactive notifications: p50 {delays[len(delays) // 2]:.1f} ms, "
+             f"p99 {delays[int(len(delays) * 0.99)]:.1f} ms, worst {delays[-1]:.1f} ms")
+        return delays[int(len(delays) * 0.99)]
+
+
+def note(text: str) -> None:
+    print(f"    {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
