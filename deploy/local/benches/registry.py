@@ -40,7 +40,7 @@ def main() -> None:
         Bench(stack, options, figures).run()
     finally:
         stack.down("--erase")
-    figures.finish(pathlib.Path(options.state))
+    figures.finish(pathlib.Path(options.state).parent)
 
 
 class Bench:
