@@ -239,7 +239,8 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "Pushctl", "TokenRegistry", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2",
+                "HTTPSFetch",
                 "TestSupport", jwtKit, cryptoExtras, logging,
             ]),
         tests(

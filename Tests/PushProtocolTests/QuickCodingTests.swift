@@ -232,7 +232,8 @@ extension PushProtocol.Notification {
             trace: push.trace, app: push.app, rule: "rule-\(Int.random(in: 0..<9, using: &random))", lane: push.lane,
             content: push.content, expiresAt: push.expiresAt, delivery: push.delivery,
             recipients: push.targets.enumerated().map { index, target in
-                .init(user: UserID(rawValue: "us\"er é\(index)")!, notification: target.notification, badge: target.badge)
+                .init(
+                    user: UserID(rawValue: "us\"er é\(index)")!, notification: target.notification, badge: target.badge)
             })
     }
 }
