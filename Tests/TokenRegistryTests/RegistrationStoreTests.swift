@@ -239,4 +239,13 @@ import Testing
             }
         }
     }
+
+    @Test func `more users than one query names are all found`() async throws {
+        try await Fixture.withStore { store, _ in
+            let names = (0..<RegistrationStore.usersAtOnce * 2 + 1).map { "user-\($0)" }
+            try await store.register(names.enumerated().map { Fixture.claim($1, String(format: "%08x", $0)) })
+            let devices = try await store.devices(of: Set(names.map { Fixture.user($0) }))
+            #expect(devices.count == names.count && devices.values.allSatisfy { $0.count == 1 })
+        }
+    }
 }

@@ -3,13 +3,20 @@ import Postgres
 import PushProtocol
 
 extension RegistrationStore {
-    /// The active registrations of all these users, in one query.
+    /// The most users that one query names. For tens of thousands the planner reads the whole table through instead, which
+    /// is the slower the larger it is.
+    static let usersAtOnce = 1000
+
+    /// The active registrations of all these users, in one query for every ``usersAtOnce``.
     func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
-        guard !users.isEmpty else { return [:] }
         var devices: [AppUser: [Registration]] = [:]
-        for row in try await database.query(Self.resolution(of: Array(users))) {
-            let registration = try Registration(row)
-            devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+        let users = Array(users)
+        for start in stride(from: 0, to: users.count, by: Self.usersAtOnce) {
+            let some = Array(users[start..<min(start + Self.usersAtOnce, users.count)])
+            for row in try await database.query(Self.resolution(of: some)) {
+                let registration = try Registration(row)
+                devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+            }
         }
         return devices
     }
