@@ -107,8 +107,8 @@ def test_a_bad_registration_is_a_400_that_names_the_member(stack, verb, changes,
 
 def test_a_registration_that_is_too_large_is_a_413(stack):
     bearer = stack.bearer("family-portal", "reader")
-    status, answer = stack.http(
-        "POST", url(stack), raw=b'{"token":"' + b"ab" * 10_000 + b'"}', headers={"Authorization": f"Bearer {bearer}"})
+    headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+    status, answer = stack.http("POST", url(stack), raw=b'{"token":"' + b"ab" * 10_000 + b'"}', headers=headers)
     assert status == 413 and answer["success"] is False
 
 
