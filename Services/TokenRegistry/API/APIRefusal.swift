@@ -34,16 +34,6 @@ extension Request {
         }
         return String(header.dropFirst(7))
     }
-
-    /// Refuses a body that says that it is something else. One that does not say is looked at.
-    func checkIsJSON() throws(APIRefusal) {
-        guard let type = headers[.contentType] else { return }
-        let media = type.prefix { $0 != ";" }.trimmingSuffix(while: \.isWhitespace)
-        guard media.lowercased() == "application/json" else {
-            throw APIRefusal(
-                status: .unsupportedMediaType, message: "the body has to be JSON; send Content-Type: application/json")
-        }
-    }
 }
 
 extension Response {
@@ -53,13 +43,5 @@ extension Response {
         var headers = headers
         headers[.contentType] = "application/json; charset=utf-8"
         return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
-    }
-}
-
-extension Substring {
-    fileprivate func trimmingSuffix(while predicate: (Character) -> Bool) -> Substring {
-        var text = self
-        while let last = text.last, predicate(last) { text.removeLast() }
-        return text
     }
 }

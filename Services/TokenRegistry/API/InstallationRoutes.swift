@@ -1,7 +1,5 @@
 import Foundation
 import Hummingbird
-import Logging
-import NIOCore
 import PushProtocol
 
 /// `/v1/installations`: what the caller has registered, one app on one device at a time.
@@ -19,14 +17,14 @@ struct InstallationRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/installations") { request, context in
-            try await answer(request, context) { caller in
+            await answer(request, context) { caller in
                 let records = try await store.registrations(of: AppUser(app: caller.app, user: caller.user))
                 return .json(.ok, .installations(records))
             }
         }
         let group = router.group("v1/installations/{installation}")
         group.put { request, context in
-            try await answer(request, context) { caller in
+            await answer(request, context) { caller in
                 let installation = try installation(of: caller, context)
                 let body = try await read(request)
                 let user = AppUser(app: caller.app, user: caller.user)
@@ -36,7 +34,7 @@ struct InstallationRoutes: Sendable {
             }
         }
         group.get { request, context in
-            try await answer(request, context) { caller in
+            await answer(request, context) { caller in
                 let installation = try installation(of: caller, context)
                 let records = try await store.registrations(on: installation, of: caller.user)
                 guard !records.isEmpty else {
@@ -48,7 +46,7 @@ struct InstallationRoutes: Sendable {
             }
         }
         group.delete { request, context in
-            try await answer(request, context) { caller in
+            await answer(request, context) { caller in
                 try await store.end(try installation(of: caller, context), of: caller.user)
                 return Response(status: .noContent)
             }
@@ -57,43 +55,23 @@ struct InstallationRoutes: Sendable {
 
     private func answer(
         _ request: Request, _ context: BasicRequestContext, carryOut: (Caller) async throws -> Response
-    ) async throws -> Response {
-        do {
-            return try await carryOut(try await gate.admit(request.bearerToken))
-        } catch let refusal as APIRefusal {
-            return .problem(refusal)
-        } catch {
-            context.logger.error("an installation could not be served", metadata: ["error": "\(error)"])
-            return .problem(.databaseAway)
+    ) async -> Response {
+        await .answering(context, failure: "an installation could not be served") {
+            try await carryOut(try await gate.admit(request.bearerToken))
         }
     }
 
     private func installation(
         of caller: Caller, _ context: BasicRequestContext
     ) throws(APIRefusal) -> RegistrationStore.Installation {
-        // The router hands over what stands in the path, still percent-encoded.
-        let text = context.parameters.get("installation")?.removingPercentEncoding
-        guard let text, let id = InstallationID(rawValue: text) else {
-            throw APIRefusal(
-                status: .badRequest,
-                message: "the installation in the path is invalid: expected 1–128 visible ASCII characters, "
-                    + "percent-encoded where a path needs it")
-        }
-        return RegistrationStore.Installation(app: caller.app, id: id)
+        RegistrationStore.Installation(app: caller.app, id: try context.id(inPath: "installation"))
     }
 
     private func read(_ request: Request) async throws(APIRefusal) -> InstallationBody {
-        try request.checkIsJSON()
-        let buffer: ByteBuffer
-        do {
-            buffer = try await request.body.collect(upTo: InstallationBody.maximumSize)
-        } catch {
-            throw APIRefusal(
-                status: .contentTooLarge, message: "the body is larger than \(InstallationBody.maximumSize) bytes")
-        }
+        let bytes = try await request.json(upTo: InstallationBody.maximumSize)
         let body: InstallationBody
         do {
-            body = try InstallationBody(Array(buffer.readableBytesView))
+            body = try InstallationBody(bytes)
         } catch {
             throw APIRefusal(status: .badRequest, message: error.description)
         }

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Hummingbird
-import Logging
 import PushProtocol
 
 /// What an operator or a server may ask, with an API key that is for it: a user's devices, their end, the end of all that is
@@ -18,19 +17,19 @@ struct OperatorRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/devices") { request, context in
-            try await answer(request, context, .readDevices) { query in
+            await answer(request, context, .readDevices) { query in
                 let user = try query.user()
                 return (user.app, { ["devices": .array(try await store.history(of: user).map(\.json))] })
             }
         }
         router.delete("v1/operator/devices") { request, context in
-            try await answer(request, context, .eraseUsers) { query in
+            await answer(request, context, .eraseUsers) { query in
                 let user = try query.user()
                 return (user.app, { ["erased": .int(Int64(try await store.erase(user)))] })
             }
         }
         router.post("v1/operator/devices/{device}/deactivate") { request, context in
-            try await answer(request, context, .deactivateDevices) { query in
+            await answer(request, context, .deactivateDevices) { query in
                 let app = try query.app()
                 guard let device = context.parameters.get("device").flatMap({ UUID(uuidString: $0) }) else {
                     throw APIRefusal(status: .badRequest, message: "the device in the path is not a UUID")
@@ -39,7 +38,7 @@ struct OperatorRoutes: Sendable {
             }
         }
         router.get("v1/operator/counts") { request, context in
-            try await answer(request, context, .readCounts) { query in
+            await answer(request, context, .readCounts) { query in
                 let app = try query.has("app") ? query.app() : nil
                 return (app, { try await counts(of: app) })
             }
@@ -68,18 +67,13 @@ struct OperatorRoutes: Sendable {
     private func answer(
         _ request: Request, _ context: BasicRequestContext, _ operation: APIKey.Operation,
         _ read: (Query) throws -> Question
-    ) async throws -> Response {
-        do {
+    ) async -> Response {
+        await .answering(context, failure: "an operator could not be answered") {
             // Who has no key learns nothing of what a question should look like.
             let caller = try await keys.caller(request.bearerToken, to: operation)
             let question = try read(Query(request))
             try keys.admit(caller, to: operation, of: question.app)
             return .json(.ok, try await question.answer())
-        } catch let refusal as APIRefusal {
-            return .problem(refusal)
-        } catch {
-            context.logger.error("an operator could not be answered", metadata: ["error": "\(error)"])
-            return .problem(.databaseAway)
         }
     }
 }

@@ -1,7 +1,5 @@
 import Hummingbird
 import HTTPTypes
-import Logging
-import NIOCore
 import PushProtocol
 
 /// The two endpoints that the mobile clients call, to the letter:
@@ -21,17 +19,17 @@ struct RegistrationRoutes: Sendable {
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("api/notifications/push")
         group.post("register") { request, context in
-            try await answer(request, context) { claim in try await store.register([claim]) }
+            await answer(request, context) { claim in try await store.register([claim]) }
         }
         group.post("unregister") { request, context in
-            try await answer(request, context) { claim in try await store.unregister([claim]) }
+            await answer(request, context) { claim in try await store.unregister([claim]) }
         }
     }
 
     private func answer(
         _ request: Request, _ context: BasicRequestContext, carryOut: (Claim) async throws -> Void
-    ) async throws -> Response {
-        do {
+    ) async -> Response {
+        await .answering(context, failure: "registration could not be stored", telling: Response.registration) {
             let caller = try await gate.admit(request.bearerToken)
             let body = try await read(request)
             try await carryOut(
@@ -39,11 +37,6 @@ struct RegistrationRoutes: Sendable {
                     app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
                     token: body.token, installation: try installation(request)))
             return .json(.ok, ["success": true, "error": nil])
-        } catch let refusal as APIRefusal {
-            return .registration(refusal)
-        } catch {
-            context.logger.error("registration could not be stored", metadata: ["error": "\(error)"])
-            return .registration(.databaseAway)
         }
     }
 
@@ -58,16 +51,9 @@ struct RegistrationRoutes: Sendable {
     }
 
     private func read(_ request: Request) async throws(APIRefusal) -> RegistrationBody {
-        try request.checkIsJSON()
-        let buffer: ByteBuffer
+        let bytes = try await request.json(upTo: RegistrationBody.maximumSize)
         do {
-            buffer = try await request.body.collect(upTo: RegistrationBody.maximumSize)
-        } catch {
-            throw APIRefusal(
-                status: .contentTooLarge, message: "the body is larger than \(RegistrationBody.maximumSize) bytes")
-        }
-        do {
-            return try RegistrationBody(Array(buffer.readableBytesView))
+            return try RegistrationBody(bytes)
         } catch {
             throw APIRefusal(status: .badRequest, message: error.description)
         }
