@@ -1,5 +1,6 @@
 import PushProtocol
 import Synchronization
+import TestSupport
 
 @testable import Messaging
 
@@ -62,7 +63,7 @@ final class Turnstile: Sendable {
     func pass() async throws {
         state.withLock { $0.waiting += 1 }
         defer { state.withLock { $0.waiting -= 1 } }
-        while !state.withLock({ $0.isOpen }) { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the opening", within: .seconds(600)) { state.withLock { $0.isOpen } }
     }
 }
 
