@@ -127,18 +127,24 @@ let package = Package(
                 "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes, logging,
                 metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
             ]),
+        room(
+            "HTTPGate",
+            [
+                "PushProtocol", "Postgres", "HTTPSFetch", "ServiceKit", hummingbird, httpTypes, jwtKit, crypto, logging,
+                metrics, lifecycle, nioCore,
+            ]),
 
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch", hummingbird, httpTypes,
-                jwtKit, crypto, logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes,
+                logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams, mustache,
-                logging, metrics, lifecycle, configuration,
+                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams,
+                mustache, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "RuleSets", "README.md"]),
         service(
             "APNsSender",
@@ -174,7 +180,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "AMQP", "HTTP2", "HTTPSFetch", "Postgres", "Messaging", "PushProtocol", logging, lifecycle,
+                "AMQP", "HTTP2", "HTTPSFetch", "HTTPGate", "Postgres", "Messaging", "PushProtocol", "ServiceKit",
+                jwtKit, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
@@ -205,17 +212,22 @@ let package = Package(
                 metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
+            "HTTPGate",
+            [
+                "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging,
+            ]),
+        tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging, lifecycle,
-                configuration, nioCore,
+                "TokenRegistry", "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging,
+                lifecycle, configuration, nioCore,
             ]),
         tests(
             "Rules",
             [
-                "Rules", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
-                lifecycle, configuration, yams,
+                "Rules", "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
+                hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration, yams,
             ]),
         tests(
             "APNsSender",
@@ -239,7 +251,8 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol", "HTTP2",
+                "Pushctl", "TokenRegistry", "HTTPGate", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol",
+                "HTTP2",
                 "HTTPSFetch",
                 "TestSupport", jwtKit, cryptoExtras, logging,
             ]),

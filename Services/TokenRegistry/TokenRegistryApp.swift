@@ -1,3 +1,4 @@
+import HTTPGate
 import Hummingbird
 import Messaging
 import Postgres
@@ -27,12 +28,10 @@ import ServiceKit
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         let campaigns = CampaignStore(database.pool)
-        let courtesy = Courtesy()
 
         let notifications = Stage(
             service: context.name, queues: lanes, bus: bus.bus,
-            handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy),
+            handler: NotificationHandler(store: store, campaigns: campaigns, apps: Set(catalog.ids)),
             logger: context.logger)
         let commands = Stage(
             service: context.name, queues: [.registryDevices], bus: bus.bus,
@@ -47,7 +46,8 @@ import ServiceKit
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
                 logger: context.logger),
             keys: KeyGate(
-                APIKeyStore(database.pool), master: try context.settings.optionalString(.registryOperatorKey),
+                APIKeyStore(database.pool, schema: "registry"),
+                master: try context.settings.optionalString(.registryOperatorKey),
                 limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
                 logger: context.logger))
         let server = Application(
@@ -65,7 +65,7 @@ import ServiceKit
         let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
-            courtesy: courtesy, logger: context.logger)
+            logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
             database.services + bus.services + [relay, sweeper, runner, keys, notifications, commands, server])

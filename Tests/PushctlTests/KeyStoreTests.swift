@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import Postgres
 import PushProtocol
 import TestSupport
@@ -22,7 +23,7 @@ import Testing
             let kept = try await pool.query("SELECT to_jsonb(k)::text FROM registry.api_key k").single(String.self)
             #expect(kept.contains("desk") && !kept.contains(key.secret) && !kept.contains(key.secret.suffix(64)))
 
-            let registry = APIKeyStore(pool)
+            let registry = APIKeyStore(pool, schema: "registry")
             let grant = try #require(try await registry.grant(of: key.id))
             try grant.check(key, now: Date())
             try grant.check(.readCounts)

@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushProtocol
+import TestSupport
 import Testing
 
 @testable import TokenRegistry
@@ -40,8 +41,8 @@ import Testing
     private static func withPhones(
         _ body: @escaping @Sendable (_ a: Phone, _ b: Phone, RegistrationStore) async throws -> Void
     ) async throws {
-        let a = try await BearerVerifierTests.shared(["sub": "a"])
-        let b = try await BearerVerifierTests.shared(["sub": "b"])
+        let a = try await BearerKeys.shared(["sub": "a"])
+        let b = try await BearerKeys.shared(["sub": "b"])
         try await RoutesTests.withRoutes { client, store in
             try await body(Phone(client: client, bearer: a), Phone(client: client, bearer: b), store)
         }

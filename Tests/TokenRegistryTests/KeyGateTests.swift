@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting

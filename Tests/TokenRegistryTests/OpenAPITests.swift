@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -31,11 +32,13 @@ import Yams
 
     @Test func `every route is described, and nothing else is`() async throws {
         let described = try Self.operations().filter { !$0.value.contains("admin") }.keys
-        let keys = try BearerVerifierTests.Keys()
+        let keys = try BearerKeys()
         defer { keys.remove() }
         let gate = BearerGate(try await keys.verifier(), logger: .silent)
         try await StoreFixture.withStore { store, pool in
-            let keys = KeyGate(APIKeyStore(pool), master: nil, limit: RateGate("key", perMinute: 0), logger: .silent)
+            let keys = KeyGate(
+                APIKeyStore(pool, schema: "registry"), master: nil, limit: RateGate("key", perMinute: 0),
+                logger: .silent)
             let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
             #expect(routes.count == 14)

@@ -17,7 +17,7 @@ import Testing
 
     @Test func `a user who asks too often is told when to come again, and others are served`() async throws {
         let (often, other) = (
-            try await BearerVerifierTests.shared([:]), try await BearerVerifierTests.shared(["sub": "other"])
+            try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"])
         )
         let uptime = Uptime()
         try await RoutesTests.withRoutes(userRequests: 2, uptime: uptime) { client, _ in
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `a body that says that it is not JSON is 415`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         let types: [(String?, Bool)] = [
             ("application/json", true), ("Application/JSON; charset=utf-8", true), (nil, true), ("text/plain", false),
             ("application/x-www-form-urlencoded", false), ("application/jsonp", false), ("", false),

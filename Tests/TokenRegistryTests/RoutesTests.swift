@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -17,7 +18,7 @@ import Testing
         userRequests: Int = 0, keyRequests: Int = 0, uptime: Uptime = Uptime(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
-        let keys = try BearerVerifierTests.Keys()
+        let keys = try BearerKeys()
         defer { keys.remove() }
         let gate = BearerGate(
             try await keys.verifier(), limit: RateGate("user", perMinute: userRequests) { uptime.now }, logger: .silent)
@@ -25,7 +26,8 @@ import Testing
             let limit = RateGate<String>("key", perMinute: keyRequests) { uptime.now }
             let router = RegistryAPI.router(
                 store: store, gate: gate,
-                keys: KeyGate(APIKeyStore(pool), master: "operator-key", limit: limit, logger: .silent))
+                keys: KeyGate(
+                    APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit, logger: .silent))
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
     }
@@ -43,7 +45,7 @@ import Testing
     }
 
     @Test func `registering and unregistering answer exactly as the clients expect`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         let app = try #require(AppID(rawValue: "shared"))
         try await Self.withRoutes { client, store in
             for (verb, tokens) in [("register", ["abcd"]), ("register", ["abcd"]), ("unregister", [])] {
@@ -61,7 +63,7 @@ import Testing
 
     @Test func `without a token that counts nothing is stored, and the answer says why`() async throws {
         try await Self.withRoutes { client, store in
-            for bearer in [nil, "x", try await BearerVerifierTests.shared(["exp": 1])] {
+            for bearer in [nil, "x", try await BearerKeys.shared(["exp": 1])] {
                 try await client.execute(
                     uri: "\(Self.path)/register", method: .post, headers: Self.headers(bearer), body: Self.body
                 ) { response in
@@ -77,7 +79,7 @@ import Testing
     }
 
     @Test func `a body that is too large is 413, a bad one 400`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, _ in
             for (body, status) in [
                 (ByteBuffer(repeating: 0x61, count: 9000), HTTPResponse.Status.contentTooLarge),
@@ -95,7 +97,7 @@ import Testing
     }
 
     @Test func `an operator sees a user's devices with masked tokens, and nobody else does`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, _ in
             try await client.execute(
                 uri: "\(Self.path)/register", method: .post, headers: Self.headers(token), body: Self.body
@@ -117,7 +119,7 @@ import Testing
     }
 
     @Test func `a client that names its installation has its token replaced`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         let app = try #require(AppID(rawValue: "shared"))
         try await Self.withRoutes { client, store in
             var headers = Self.headers(token)
@@ -139,7 +141,7 @@ import Testing
     }
 
     @Test func `an operator erases a user, and nobody else does`() async throws {
-        let token = try await BearerVerifierTests.shared([:])
+        let token = try await BearerKeys.shared([:])
         try await Self.withRoutes { client, store in
             try await client.execute(
                 uri: "\(Self.path)/register", method: .post, headers: Self.headers(token), body: Self.body

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import Logging
 import Postgres
 import PushProtocol
@@ -57,7 +58,7 @@ import Testing
                 let other = AudienceFixture.notification(members, campaign: UUID())
                 #expect(try await campaigns.open(other, to: other.audience!).count == 1)
             }
-            let keys = APIKeyStore(service)
+            let keys = APIKeyStore(service, schema: "registry")
             #expect(try await keys.grant(of: "none") == nil)
             try await keys.touch("none")
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import PushProtocol
+import TestSupport
 import Testing
 
 @testable import TokenRegistry
@@ -13,7 +14,7 @@ import Testing
     private static func withClient(
         _ body: @escaping @Sendable (@escaping Send) async throws -> Void
     ) async throws {
-        let bearer = try await BearerVerifierTests.shared(["sub": "a"])
+        let bearer = try await BearerKeys.shared(["sub": "a"])
         try await RoutesTests.withRoutes { client, _ in
             try await body { method, uri in
                 try await client.execute(uri: uri, method: method, headers: RoutesTests.headers(bearer)) { response in
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test func `nobody is in more groups than are kept`() async throws {
-        let bearer = try await BearerVerifierTests.shared(["sub": "a"])
+        let bearer = try await BearerKeys.shared(["sub": "a"])
         try await RoutesTests.withRoutes { client, store in
             let app = AppID(rawValue: "shared")!
             try await MembershipStore(store.database).apply(

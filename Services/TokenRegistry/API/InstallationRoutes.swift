@@ -1,4 +1,5 @@
 import Foundation
+import HTTPGate
 import Hummingbird
 import PushProtocol
 
@@ -17,14 +18,14 @@ struct InstallationRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/installations") { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 let records = try await store.registrations(of: AppUser(app: caller.app, user: caller.user))
                 return .json(.ok, .installations(records))
             }
         }
         let group = router.group("v1/installations/{installation}")
         group.put { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 let installation = try installation(of: caller, context)
                 let body = try await read(request)
                 let user = AppUser(app: caller.app, user: caller.user)
@@ -34,7 +35,7 @@ struct InstallationRoutes: Sendable {
             }
         }
         group.get { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 let installation = try installation(of: caller, context)
                 let records = try await store.registrations(on: installation, of: caller.user)
                 guard !records.isEmpty else {
@@ -46,18 +47,10 @@ struct InstallationRoutes: Sendable {
             }
         }
         group.delete { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 try await store.end(try installation(of: caller, context), of: caller.user)
                 return Response(status: .noContent)
             }
-        }
-    }
-
-    private func answer(
-        _ request: Request, _ context: BasicRequestContext, carryOut: (Caller) async throws -> Response
-    ) async -> Response {
-        await .answering(context, failure: "an installation could not be served") {
-            try await carryOut(try await gate.admit(request.bearerToken))
         }
     }
 

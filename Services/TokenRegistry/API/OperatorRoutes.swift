@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPGate
 import Hummingbird
 import PushProtocol
 
@@ -17,19 +18,19 @@ struct OperatorRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/devices") { request, context in
-            await answer(request, context, .readDevices) { query in
-                let user = try query.user()
+            await keys.answer(request, context, .readDevices) { query in
+                let user = AppUser(app: try query.app(), user: try query.user())
                 return (user.app, { ["devices": .array(try await store.history(of: user).map(\.json))] })
             }
         }
         router.delete("v1/operator/devices") { request, context in
-            await answer(request, context, .eraseUsers) { query in
-                let user = try query.user()
+            await keys.answer(request, context, .eraseUsers) { query in
+                let user = AppUser(app: try query.app(), user: try query.user())
                 return (user.app, { ["erased": .int(Int64(try await store.erase(user)))] })
             }
         }
         router.post("v1/operator/devices/{device}/deactivate") { request, context in
-            await answer(request, context, .deactivateDevices) { query in
+            await keys.answer(request, context, .deactivateDevices) { query in
                 let app = try query.app()
                 guard let device = context.parameters.get("device").flatMap({ UUID(uuidString: $0) }) else {
                     throw APIRefusal(status: .badRequest, message: "the device in the path is not a UUID")
@@ -38,7 +39,7 @@ struct OperatorRoutes: Sendable {
             }
         }
         router.get("v1/operator/counts") { request, context in
-            await answer(request, context, .readCounts) { query in
+            await keys.answer(request, context, .readCounts) { query in
                 let app = try query.has("app") ? query.app() : nil
                 return (app, { try await counts(of: app) })
             }
@@ -58,51 +59,6 @@ struct OperatorRoutes: Sendable {
             "counted_at": .string(RFC3339.string(from: figures.countedAt)),
             "counts": .array(figures.counts.filter { app == nil || $0.group.app == app }.map(\.json)),
         ]
-    }
-
-    /// Something that was asked for, about one app or, `nil`, about all.
-    private typealias Question = (app: AppID?, answer: () async throws -> JSONValue)
-
-    /// Reads what is asked, lets a key through that is for that, and answers.
-    private func answer(
-        _ request: Request, _ context: BasicRequestContext, _ operation: APIKey.Operation,
-        _ read: (Query) throws -> Question
-    ) async -> Response {
-        await .answering(context, failure: "an operator could not be answered") {
-            // Who has no key learns nothing of what a question should look like.
-            let caller = try await keys.caller(request.bearerToken, to: operation)
-            let question = try read(Query(request))
-            try keys.admit(caller, to: operation, of: question.app)
-            return .json(.ok, try await question.answer())
-        }
-    }
-}
-
-/// The query of a request, read by name.
-private struct Query {
-    private let parameters: [String: String]
-
-    /// Of a name that is there twice, the first counts.
-    init(_ request: Request) {
-        let pairs = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
-        parameters = Dictionary(pairs) { first, _ in first }
-    }
-
-    func has(_ name: String) -> Bool { parameters[name] != nil }
-
-    func app() throws(APIRefusal) -> AppID {
-        guard let app = parameters["app"].flatMap({ AppID(rawValue: $0) }) else {
-            throw APIRefusal(status: .badRequest, message: "the query parameter app is missing or not an app id")
-        }
-        return app
-    }
-
-    func user() throws(APIRefusal) -> AppUser {
-        let app = try app()
-        guard let user = parameters["user"].flatMap({ UserID(rawValue: $0) }) else {
-            throw APIRefusal(status: .badRequest, message: "the query parameter user is missing or not a user id")
-        }
-        return AppUser(app: app, user: user)
     }
 }
 
@@ -137,8 +93,4 @@ extension RegistrationRecord {
             "changed_at": .string(RFC3339.string(from: changedAt)),
         ]
     }
-}
-
-extension JSONValue {
-    static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 }

@@ -1,5 +1,6 @@
-import Hummingbird
+import HTTPGate
 import HTTPTypes
+import Hummingbird
 import PushProtocol
 
 /// The two endpoints that the mobile clients call, to the letter:
@@ -9,19 +10,17 @@ import PushProtocol
 /// names its installation in `X-Client-Id` has its earlier token replaced by a new one.
 struct RegistrationRoutes: Sendable {
     private let store: RegistrationStore
-    private let registering: GroupCommit
     private let gate: BearerGate
 
     init(store: RegistrationStore, gate: BearerGate) {
         self.store = store
-        registering = GroupCommit { try await store.register($0) }
         self.gate = gate
     }
 
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("api/notifications/push")
         group.post("register") { request, context in
-            await answer(request, context) { claim in try await registering.register(claim) }
+            await answer(request, context) { claim in try await store.register([claim]) }
         }
         group.post("unregister") { request, context in
             await answer(request, context) { claim in try await store.unregister([claim]) }
@@ -31,7 +30,7 @@ struct RegistrationRoutes: Sendable {
     private func answer(
         _ request: Request, _ context: BasicRequestContext, carryOut: (Claim) async throws -> Void
     ) async -> Response {
-        await .answering(context, failure: "registration could not be stored", telling: Response.registration) {
+        await .answering(context, telling: Response.registration) {
             let caller = try await gate.admit(request.bearerToken)
             let body = try await read(request)
             try await carryOut(

@@ -1,3 +1,4 @@
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import NIOCore

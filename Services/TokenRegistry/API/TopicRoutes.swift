@@ -1,3 +1,4 @@
+import HTTPGate
 import Hummingbird
 import PushProtocol
 
@@ -14,14 +15,14 @@ struct TopicRoutes: Sendable {
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/topics") { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 let topics = try await store.topics(of: AppUser(app: caller.app, user: caller.user))
                 return .json(.ok, ["topics": .array(topics.map { .string($0.rawValue) })])
             }
         }
         let group = router.group("v1/topics/{topic}")
         group.put { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 let change = try change(of: caller, context, joins: true)
                 // The database's clock is never behind what it has written itself: only the limit is left.
                 guard try await store.apply([change]) == 1 else {
@@ -34,18 +35,10 @@ struct TopicRoutes: Sendable {
             }
         }
         group.delete { request, context in
-            await answer(request, context) { caller in
+            await gate.answer(request, context) { caller in
                 try await store.apply([try change(of: caller, context, joins: false)])
                 return Response(status: .noContent)
             }
-        }
-    }
-
-    private func answer(
-        _ request: Request, _ context: BasicRequestContext, carryOut: (Caller) async throws -> Response
-    ) async -> Response {
-        await .answering(context, failure: "topics could not be served") {
-            try await carryOut(try await gate.admit(request.bearerToken))
         }
     }
 

@@ -30,7 +30,7 @@ struct InstallationBody: Hashable, Sendable {
     /// Reads and checks a body; the error names the member, and never quotes a token.
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try Members(
+        let members = try JSONMembers(
             value, at: "the body", prefix: "", known: ["registrations", "locale", "time_zone", "app_version"])
         locale = try members.word("locale", 64)
         timeZone = try members.word("time_zone", 64)
@@ -89,7 +89,7 @@ struct InstallationBody: Hashable, Sendable {
 
 extension InstallationBody.Entry {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
-        let name = try Members(value, at: path, prefix: "\(path).", known: nil).text("kind")
+        let name = try JSONMembers(value, at: path, prefix: "\(path).", known: nil).text("kind")
         guard let kind = RegistrationKind(rawValue: name) else {
             let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
             throw .invalid(path: "\(path).kind", problem: "expected one of \(kinds)")
@@ -99,7 +99,7 @@ extension InstallationBody.Entry {
             case .apns: ["kind", "token", "environment", "topic", "scope"]
             case .fcm: ["kind", "token"]
             }
-        let members = try Members(value, at: path, prefix: "\(path).", known: known)
+        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: known)
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
             throw .invalid(path: "\(path).token", problem: RegistrationBody.shape(of: kind.provider))
         }
@@ -114,43 +114,5 @@ extension InstallationBody.Entry {
             scope = try members.word("scope", 128)
         case .fcm: break
         }
-    }
-}
-
-/// The members of one object of the body, read by name.
-private struct Members {
-    private let members: [String: JSONValue]
-    private let prefix: String
-
-    /// - Parameter known: the names that there may be; `nil`: any.
-    init(_ value: JSONValue, at path: String, prefix: String, known: [String]?) throws(WireError) {
-        guard let members = value.object else { throw .invalid(path: path, problem: "expected an object") }
-        if let known, members.keys.contains(where: { !known.contains($0) }) {
-            // What is unknown is not quoted: it may be a token in the wrong place.
-            throw .invalid(path: path, problem: "has an unknown member; known are \(known.joined(separator: ", "))")
-        }
-        self.members = members
-        self.prefix = prefix
-    }
-
-    func required(_ name: String) throws(WireError) -> JSONValue {
-        guard let value = members[name], value != .null else { throw .missing(path: prefix + name) }
-        return value
-    }
-
-    func text(_ name: String) throws(WireError) -> String {
-        guard let text = try required(name).string else {
-            throw .invalid(path: prefix + name, problem: "expected a string")
-        }
-        return text
-    }
-
-    /// A text that becomes a column; absent and `null` are the same.
-    func word(_ name: String, _ limit: Int) throws(WireError) -> String? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
-            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
-        }
-        return text
     }
 }

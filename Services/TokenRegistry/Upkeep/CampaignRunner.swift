@@ -23,17 +23,12 @@ struct CampaignRunner: Service {
     private let amqp: AMQPConfiguration
     private let bus: any MessageBus
     private let service: String
-    private let courtesy: Courtesy
     private let logger: Logger
 
-    init(
-        service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, courtesy: Courtesy,
-        logger: Logger
-    ) {
+    init(service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, logger: Logger) {
         self.service = service
         self.amqp = amqp
         self.bus = bus
-        self.courtesy = courtesy
         self.logger = logger
         steps = CampaignSteps(store: store)
     }
@@ -50,10 +45,9 @@ struct CampaignRunner: Service {
         let transactor = AMQPTransactor(amqp, logger: logger)
         var failures = 0
         while !Task.isCancelled {
-            let pause: Duration
+            var pause: Duration?
             do {
-                let begun = ContinuousClock.now
-                pause = try await advance(on: transactor) ? courtesy.rest(after: .now - begun) : Self.pace
+                if try await !advance(on: transactor) { pause = Self.pace }
                 if failures > 0 { logger.notice("Campaigns go on") }
                 failures = 0
             } catch {
@@ -66,7 +60,7 @@ struct CampaignRunner: Service {
                 pause = Backoff(base: .seconds(1), cap: .seconds(60)).delay(afterFailures: failures)
             }
             // Cancelled: shutting down.
-            if pause > .zero { try? await Task.sleep(for: pause) }
+            if let pause { try? await Task.sleep(for: pause) }
         }
         await transactor.close()
     }
@@ -113,10 +107,8 @@ struct CampaignRunner: Service {
     ) async throws -> CampaignSteps.Verdict {
         var isOurs = redelivered
         while true {
-            let (held, size) = (isOurs, courtesy.stepSize)
-            let verdict = try await patiently(on: transactor) {
-                try await steps.next(cursor, redelivered: held, size: size)
-            }
+            let held = isOurs
+            let verdict = try await patiently(on: transactor) { try await steps.next(cursor, redelivered: held) }
             guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
             try await Task.sleep(for: wait)
             isOurs = true

@@ -30,6 +30,9 @@ package enum JSONValue: Hashable, Sendable {
     package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
     package var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
+    /// The text, or null.
+    package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
+
     /// `overlay` laid over this value: objects merge member by member, anything else is replaced.
     package func merging(_ overlay: JSONValue) -> JSONValue {
         guard case .object(let base) = self, case .object(let top) = overlay else { return overlay }

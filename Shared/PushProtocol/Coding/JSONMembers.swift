@@ -1,0 +1,59 @@
+/// The members of one object of a request's body, read by name.
+package struct JSONMembers {
+    private let members: [String: JSONValue]
+    private let prefix: String
+
+    /// - Parameter known: the names that there may be; `nil`: any.
+    package init(_ value: JSONValue, at path: String, prefix: String, known: [String]?) throws(WireError) {
+        guard let members = value.object else { throw .invalid(path: path, problem: "expected an object") }
+        if let known, members.keys.contains(where: { !known.contains($0) }) {
+            // What is unknown is not quoted: it may be a token in the wrong place.
+            throw .invalid(path: path, problem: "has an unknown member; known are \(known.joined(separator: ", "))")
+        }
+        self.members = members
+        self.prefix = prefix
+    }
+
+    /// `nil` where it is absent or null.
+    package subscript(name: String) -> JSONValue? { members[name].flatMap { $0 == .null ? Optional.none : $0 } }
+
+    package func required(_ name: String) throws(WireError) -> JSONValue {
+        guard let value = members[name], value != .null else { throw .missing(path: prefix + name) }
+        return value
+    }
+
+    package func text(_ name: String) throws(WireError) -> String {
+        guard let text = try required(name).string else {
+            throw .invalid(path: prefix + name, problem: "expected a string")
+        }
+        return text
+    }
+
+    /// True or false; absent and `null` are the same.
+    package func flag(_ name: String) throws(WireError) -> Bool? {
+        guard let value = self[name] else { return nil }
+        guard let flag = value.bool else { throw .invalid(path: prefix + name, problem: "expected true or false") }
+        return flag
+    }
+
+    /// A text of words that people use, without controls; absent and `null` are the same.
+    ///
+    /// - Parameter limit: in UTF-8 bytes.
+    package func phrase(_ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let value = self[name] else { return nil }
+        guard let text = value.string, (1...limit).contains(text.utf8.count), !text.utf8.contains(where: { $0 < 0x20 })
+        else {
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) bytes of text without controls")
+        }
+        return text
+    }
+
+    /// A text that becomes a column; absent and `null` are the same.
+    package func word(_ name: String, _ limit: Int) throws(WireError) -> String? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let text = value.string, (1...limit).contains(text.utf8.count), text.isVisibleASCII else {
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) visible ASCII characters")
+        }
+        return text
+    }
+}

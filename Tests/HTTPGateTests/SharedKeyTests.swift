@@ -1,0 +1,57 @@
+import PushProtocol
+import ServiceKit
+import TestSupport
+import Testing
+
+@testable import HTTPGate
+
+/// Apps of one company that take the tokens of one identity provider.
+@Suite struct SharedKeyTests {
+    static func verify(
+        _ claims: JSONValue, one: BearerVerification.RequiredClaim?, other: BearerVerification.RequiredClaim?
+    ) async throws -> Result<String, BearerRefusal> {
+        let folder = try TemporaryFolder()
+        let issuer = try await Issuer.hmac(BearerKeys.secret)
+        let path = try folder.write("secret", issuer.material)
+        let verifier = try await BearerVerifier(
+            AppCatalog(
+                [("one", one), ("other", other)].map { name, claim in
+                    AppConfiguration(
+                        id: AppID(rawValue: name)!,
+                        bearer: [BearerVerification(algorithm: .hs256, keyFile: path, appClaim: claim)])
+                }), logger: .silent)
+        let members: JSONValue = ["sub": "456", "exp": 9_999_999_999]
+        let token = try issuer.token(members.merging(claims))
+        do {
+            return .success(try await verifier.verify(token).app.rawValue)
+        } catch { return .failure(error) }
+    }
+
+    @Test func `the claim that names the app decides which it is`() async throws {
+        for (value, app) in [("one", "one"), ("second", "other")] {
+            let answer = try await Self.verify(
+                ["azp": .string(value)], one: .init("azp", is: "one"), other: .init("azp", is: "second"))
+            #expect(answer == .success(app))
+        }
+        let stray = try await Self.verify(
+            ["azp": "third"], one: .init("azp", is: "one"), other: .init("azp", is: "second"))
+        #expect((stray.failure)?.reason == .wrongApp)
+    }
+
+    @Test func `a token that fits both speaks for neither`() async throws {
+        let plain = try await Self.verify([:], one: nil, other: nil)
+        #expect(plain == .failure(BearerRefusal(.severalApps)))
+        let both = try await Self.verify(
+            ["azp": ["one", "other"]], one: .init("azp", is: "one"), other: .init("azp", is: "other"))
+        #expect(both == .failure(BearerRefusal(.severalApps)))
+    }
+
+    @Test func `of two refusals the one that came further is told`() async throws {
+        let answer = try await Self.verify(["sub": nil], one: .init("azp", is: "one"), other: nil)
+        #expect(answer == .failure(BearerRefusal(.noUser, app: AppID(rawValue: "other")!)))
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
+}

@@ -1,0 +1,66 @@
+package import Foundation
+package import HTTPGate
+package import JWTKit
+internal import Logging
+package import PushProtocol
+package import ServiceKit
+
+/// Two apps that take bearer tokens: `shared` with an HS256 secret, `signed` with an ES256 key, in files of their own.
+package struct BearerKeys: Sendable {
+    /// When the tokens are looked at.
+    package static let now = Date(timeIntervalSince1970: 1_767_225_600)
+    package static let secret = "a-shared-secret-of-thirty-two-bytes-at-least"
+
+    package let folder: URL
+    package let ecdsa = ES256PrivateKey()
+
+    package init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "bearer-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("\(Self.secret)\n".utf8).write(to: folder.appending(path: "secret"))
+        try Data(ecdsa.publicKey.pemRepresentation.utf8).write(to: folder.appending(path: "public.pem"))
+    }
+
+    package func remove() { try? FileManager.default.removeItem(at: folder) }
+
+    package var catalog: AppCatalog { catalog(of: AppID(rawValue: "shared")!) }
+
+    /// - Parameter app: the one that the secret is for.
+    package func catalog(of app: AppID) -> AppCatalog {
+        AppCatalog([
+            AppConfiguration(
+                id: app,
+                bearer: [
+                    BearerVerification(
+                        algorithm: .hs256, keyFile: folder.appending(path: "secret").path, issuer: "issuer",
+                        audience: "push")
+                ]),
+            AppConfiguration(
+                id: AppID(rawValue: "signed")!,
+                bearer: [
+                    BearerVerification(
+                        algorithm: .es256, keyFile: folder.appending(path: "public.pem").path, userClaim: "uid")
+                ]),
+        ])
+    }
+
+    /// A verifier at ``now``.
+    ///
+    /// - Parameter app: the one that the secret is for.
+    package func verifier(for app: AppID = AppID(rawValue: "shared")!) async throws -> BearerVerifier {
+        try await BearerVerifier(catalog(of: app), now: { BearerKeys.now }, logger: .silent)
+    }
+
+    private static let good: [String: JSONValue] = [
+        "sub": "456", "iss": "issuer", "aud": "push", "exp": .int(Int64(now.timeIntervalSince1970) + 60),
+    ]
+
+    /// A token of the app whose secret it is, for the user 456 unless `changes` say otherwise; a claim that is nil in them
+    /// is left out.
+    package static func shared(_ changes: [String: JSONValue?], secret: String = secret) async throws -> String {
+        let claims = good.merging(changes.compactMapValues { $0 }) { $1 }.filter {
+            changes[$0.key, default: .null] != nil
+        }
+        return try await Issuer.hmac(secret).token(.object(claims))
+    }
+}
