@@ -143,9 +143,9 @@ let package = Package(
         service(
             "Rules",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams,
+                "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams,
                 mustache, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "RuleSets", "README.md"]),
+            ], data: ["Storage/Migrations", "RuleSets", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",
             [

@@ -1,3 +1,5 @@
+import HTTPGate
+import Hummingbird
 import Logging
 import Messaging
 import PushProtocol
@@ -7,19 +9,13 @@ import ServiceLifecycle
 /// The first stage: what happened becomes who shall hear of it.
 @main
 struct RulesApp {
-    static let rulesDirectory = ConfigurationKey(
-        "RULES_DIRECTORY", .directory, required: true,
-        summary: "The folder of the rule files, one <app>.yaml for each app; nothing else may lie in it.")
-
-    static let keys: [ConfigurationKey] = .amqp + .postgres + [rulesDirectory]
-
     static func main() async {
         await ServiceMain.run(
-            "rules", summary: "Decides which users hear of a domain event, and how.", keys: keys, build: build)
+            "rules", summary: "Decides which users hear of a domain event, and how.", keys: .rules, build: build)
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let directory = try context.settings.string(rulesDirectory)
+        let directory = try context.settings.string(.rulesDirectory)
         let book = try rules(in: directory)
         let shelf = RuleShelf(book)
         for ruleSet in book.ruleSets.values {
@@ -31,8 +27,11 @@ struct RulesApp {
                 ])
         }
 
+        let verifier = try await BearerVerifier(
+            try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
+            logger: context.logger)
         let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 2)
+        let database = try context.database(schema: "rules", migration: 3)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -47,7 +46,23 @@ struct RulesApp {
         let releaser = Releaser(
             service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             logger: context.logger)
-        return ServiceAssembly(database.services + bus.services + [reloader, releaser, events, outcomes])
+        let api = RulesAPI(
+            pool: database.pool, shelf: shelf,
+            gate: BearerGate(
+                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
+                logger: context.logger))
+        let server = Application(
+            router: api.router,
+            // A client that says nothing for this long gives its socket back.
+            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
+            configuration: .init(
+                address: .hostname(
+                    try context.settings.string(.rulesHost), port: try context.settings.integer(.rulesPort)),
+                serverName: nil),
+            logger: context.logger)
+        return ServiceAssembly(
+            database.services + bus.services
+                + [reloader, releaser, KeyRefresher(verifier.rings), events, outcomes, server])
     }
 
     /// The rule files of a folder, each mistake in them a line of its own.

@@ -199,7 +199,7 @@ import Testing
         try await withHouse { (house: House) async throws in
             try await house.choose(PersonalSettings(quietHours: Self.night))
             _ = try await house.happen("a")
-            try await house.choose(PersonalSettings(isPushOn: false))
+            try await house.choose(PersonalSettings(isOn: false))
             house.clock.set(moment("2026-01-10T14:30:00Z"))
             #expect(try await house.release() == [])
             #expect(try await house.story() == ["0 hold quiet-hours", "1 inbox switched-off"])
@@ -313,7 +313,7 @@ import Testing
 
     @Test func `settings are stored as they were chosen`() throws {
         let settings = PersonalSettings(
-            isPushOn: false, types: ["chat": false],
+            isOn: false, types: ["chat": false],
             mutes: ["a": .init(isMuted: true, until: Self.now), "b": .init(isMuted: false)], quietHours: Self.night,
             zone: zone("Asia/Kolkata"))
         let bytes = try WireCoding.encode(settings)

@@ -70,7 +70,7 @@ import Testing
     @Test func `what makes no noise asks nobody`() {
         expect(
             judged(matter { $0.isNoise = false }) {
-                $0.settings.isPushOn = false
+                $0.settings.isOn = false
                 $0.settings.quietHours = Self.quiet
             }, .push, .noiseless)
     }
@@ -80,7 +80,7 @@ import Testing
             $0.policy.type = "alarm"; $0.policy.presence = .app; $0.policy.caps = ["hourly"]
         }
         let silenced: (inout Person) -> Void = {
-            $0.settings.isPushOn = false
+            $0.settings.isOn = false
             $0.settings.types = ["alarm": false]
             $0.settings.mutes = ["thread/2": .init(isMuted: true)]
             $0.settings.quietHours = Self.quiet
@@ -96,7 +96,7 @@ import Testing
     @Test func `the switch for everything is opened again by nothing below it`() {
         expect(
             judged(matter()) {
-                $0.settings.isPushOn = false
+                $0.settings.isOn = false
                 $0.settings.types = ["chat": true]
                 $0.settings.mutes = ["thread/2": .init(isMuted: false)]
             }, .inbox, .switchedOff)

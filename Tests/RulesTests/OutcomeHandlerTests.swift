@@ -67,7 +67,9 @@ import Testing
                 FROM information_schema.role_table_grants WHERE grantee = 'heliograph_rules' AND table_schema = 'rules'
                 """
             ).single()
-            let tables = ["decision", "event", "outcome"].flatMap { ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"] }
+            let tables = ["decision", "event", "outcome", "receipt"].flatMap {
+                ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"]
+            }
             let kept = ["held", "inbox", "person", "presence"].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -51,7 +51,10 @@ import Testing
             ruleSet.house
                 == HouseRules(
                     zone: zone("Europe/Berlin"),
-                    types: ["chat": .init(), "news": .init(isOn: false), "alarm": .init(isCritical: true)],
+                    types: [
+                        "chat": .init(about: "Messages"), "news": .init(about: "What is new", isOn: false),
+                        "alarm": .init(about: "It burns", isCritical: true),
+                    ],
                     caps: ["hourly": Cap(limit: 4, window: .seconds(3600))]))
         let policy = try #require(ruleSet.rules.first?.policy)
         #expect(policy.type == "chat")

@@ -3,18 +3,22 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
+import TestSupport
 import Testing
 
 @testable import Rules
 
 @Suite struct RulesAppTests {
+    private let folder: TemporaryFolder
+    init() throws { folder = try TemporaryFolder() }
+
     func context(rules directory: String) throws -> ServiceContext {
         let settings = try Settings.load(
-            keys: RulesApp.keys,
+            keys: .rules,
             environment: [
                 "AMQP_URL": "amqp://nobody:x@127.0.0.1:1/none",
                 "DATABASE_URL": "postgresql://nobody:x@127.0.0.1:1/none",
-                "RULES_DIRECTORY": directory,
+                "RULES_DIRECTORY": directory, "HELIOGRAPH_APPS": try folder.write("apps.yaml", "apps:\n  bare:\n"),
             ])
         return ServiceContext(
             name: "rules", settings: settings, logger: Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() },

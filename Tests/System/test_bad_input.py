@@ -60,7 +60,7 @@ def test_a_bad_event_is_dead_lettered_with_its_reason_and_its_neighbours_go_on(s
 
 def test_an_unknown_type_is_counted_and_is_no_error(stack):
     def discarded() -> float:
-        _, metrics = stack.http("GET", stack.env["RULES_URL"] + "/metrics")
+        _, metrics = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('rules')}/metrics")
         lines = [line for line in metrics.splitlines() if "unknown-type" in line and not line.startswith("#")]
         return sum(float(line.split()[-1]) for line in lines)
 

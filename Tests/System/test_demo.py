@@ -73,7 +73,7 @@ def test_a_person_is_shown_what_arrived_and_where_to_look(stack):
 def test_every_service_says_that_it_is_ready_and_what_it_measures(stack):
     for service in SERVICES:
         stack.service("ready", service)
-    status, metrics = stack.http("GET", stack.env["RULES_URL"] + "/metrics")
+    status, metrics = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('rules')}/metrics")
     assert status == 200 and "heliograph_" in metrics
 
 

@@ -1,5 +1,5 @@
-"""The registry's openapi.yaml, held against what the service answers: schemathesis makes up requests from it, good ones and
-bad ones, and finds fault with every answer that it does not describe."""
+"""The openapi.yaml of the registry and of rules, held against what the services answer: schemathesis makes up requests from
+it, good ones and bad ones, and finds fault with every answer that it does not describe."""
 
 import os
 import pathlib
@@ -32,6 +32,16 @@ def test_every_answer_of_the_registry_is_as_described(stack):
     tags = ("installations", "push", "operator", "description")
     done = schemathesis(
         stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "25",
+        *(option for tag in tags for option in ("--include-tag", tag)))
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    operations, requests = counts(done)
+    assert operations == 11 and requests > 300
+
+
+def test_every_answer_of_rules_is_as_described(stack):
+    tags = ("preferences", "inbox", "presence", "description")
+    done = schemathesis(
+        stack, f"{stack.env['RULES_URL']}/openapi.yaml", "--max-examples", "25",
         *(option for tag in tags for option in ("--include-tag", tag)))
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)

@@ -53,6 +53,7 @@ extension Explanation {
         "noiseless": "it makes no noise, so nobody was asked",
         "expired": "its expiration had passed",
         "switched-off": "this person has switched everything off",
+        "channel-off": "this person wants no pushes",
         "type-off": "this person does not want this type, or has not asked for one that is off by default",
         "muted": "this person has muted what it is about",
         "present": "the app was open",

@@ -47,6 +47,8 @@ extension Rule {
 
 /// A kind of notification that people can switch off by itself.
 struct PreferenceType: Hashable, Sendable {
+    /// What it is, for people who switch it.
+    var about = ""
     /// For whoever has said nothing about it.
     var isOn = true
     /// Never switched off, suppressed, capped or held. Said by the rule file alone, never by an event.

@@ -26,9 +26,9 @@ extension RuleFileReader {
             guard let table = table(value, keys: ["about", "default", "critical"], required: ["about"]) else {
                 continue
             }
-            _ = table["about"].map { text($0) }
             let type = PreferenceType(
-                isOn: table["default"].flatMap(onOrOff) ?? true, isCritical: table["critical"].flatMap(flag) ?? false)
+                about: table["about"].flatMap { text($0) } ?? "", isOn: table["default"].flatMap(onOrOff) ?? true,
+                isCritical: table["critical"].flatMap(flag) ?? false)
             if type.isCritical, !type.isOn { report(value, "a critical type cannot be off: nobody can switch it on") }
             types[name] = type
         }

@@ -29,7 +29,7 @@ ports() {
   POSTGRES_PORT=$((PORT_BASE + 3))
   SIMULATOR_APNS_PORT=$((PORT_BASE + 4)) SIMULATOR_APNS_SANDBOX_PORT=$((PORT_BASE + 5))
   SIMULATOR_FCM_PORT=$((PORT_BASE + 6)) SIMULATOR_CONTROL_PORT=$((PORT_BASE + 7))
-  REGISTRY_PORT=$((PORT_BASE + 8))
+  REGISTRY_PORT=$((PORT_BASE + 8)) RULES_PORT=$((PORT_BASE + 9))
 }
 
 # admin_port SERVICE: where that service serves /metrics and /health.

@@ -107,7 +107,10 @@ service_environment() {
   esac
   case $service in
     rules)
-      echo "RULES_DIRECTORY=${LOCAL_RULES_DIRECTORY:-$ROOT/Services/Rules/RuleSets}" ;;
+      echo "RULES_DIRECTORY=${LOCAL_RULES_DIRECTORY:-$ROOT/Services/Rules/RuleSets}"
+      echo "RULES_HOST=127.0.0.1"
+      echo "RULES_PORT=$RULES_PORT"
+      echo "RULES_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}" ;;
     token-registry)
       echo "REGISTRY_HOST=127.0.0.1"
       echo "REGISTRY_PORT=$REGISTRY_PORT"
@@ -168,7 +171,7 @@ write_env() {
 export AMQP_URL='$(broker_url administrator "$(secret broker-administrator)")'
 export DATABASE_URL='$(database_url heliograph "$(secret database-administrator)")'
 export REGISTRY_URL='http://127.0.0.1:$REGISTRY_PORT'
-export RULES_URL='http://127.0.0.1:$(admin_port rules)'
+export RULES_URL='http://127.0.0.1:$RULES_PORT'
 export FEEDBACK_URL='http://127.0.0.1:$(admin_port feedback)'
 export SIMULATOR_URL='http://127.0.0.1:$SIMULATOR_CONTROL_PORT'
 export APNS_URL='https://localhost:$SIMULATOR_APNS_PORT'
@@ -198,6 +201,7 @@ need_free_ports() {
     done
   fi
   is_running token-registry || need_free_port "$REGISTRY_PORT" "the token registry"
+  is_running rules || need_free_port "$RULES_PORT" "rules"
   for service in "${SERVICES[@]}"; do
     is_running "$service" || need_free_port "$(admin_port "$service")" "$service's health and metrics"
   done

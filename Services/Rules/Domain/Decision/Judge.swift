@@ -65,11 +65,16 @@ extension Judge {
 // MARK: - Preferences
 
 extension Judge {
-    /// The switch for everything is a ceiling: nothing below it is opened again. Of the rest, the most specific word
-    /// counts (`messaging-and-data` §6.3).
+    /// The switches for everything and for a channel are ceilings: nothing below them is opened again
+    /// (`messaging-and-data` §6.3).
     private func preferences(_ matter: Matter, _ person: Person) -> Judgement.Cause? {
-        let settings = person.settings
-        guard settings.isPushOn else { return .switchedOff }
+        guard person.settings.isOn else { return .switchedOff }
+        guard person.settings.allows(.push) else { return .channelOff }
+        return unwanted(matter, person.settings)
+    }
+
+    /// Why a person does not want what this is about, whatever the channel: the most specific word counts.
+    func unwanted(_ matter: Matter, _ settings: PersonalSettings) -> Judgement.Cause? {
         for name in matter.mutes.reversed() {
             guard let mute = settings.mutes[name], mute.until.map({ $0 > now }) ?? true else { continue }
             return mute.isMuted ? .muted : nil

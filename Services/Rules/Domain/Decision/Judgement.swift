@@ -26,6 +26,8 @@ struct Judgement: Hashable, Sendable {
         case noiseless
         case expired
         case switchedOff = "switched-off"
+        /// The person wants no pushes, and may have banners.
+        case channelOff = "channel-off"
         case typeOff = "type-off"
         case muted
         case present

@@ -24,15 +24,29 @@ struct Person: Sendable {
 
 /// What a user of an app has chosen: sparse, whatever is absent is as the rule file says.
 struct PersonalSettings: Hashable, Sendable {
-    /// Off: nothing is pushed that is not critical.
-    var isPushOn = true
+    /// Off: nothing is pushed or shown that is not critical.
+    var isOn = true
+    /// Those that the person has switched.
+    var channels: [Channel: Bool] = [:]
     /// By ``PreferenceType``.
     var types: [String: Bool] = [:]
     /// By what rules give as `mutes`.
     var mutes: [String: Mute] = [:]
     var quietHours: QuietHours?
+    /// When digests are wanted; absent: when the rule file says.
+    var digestTime: LocalTime?
     /// Absent: where the app says its users are.
     var zone: Zone?
+
+    /// A way to reach a person that they can switch off by itself. All are on for whoever has said nothing.
+    enum Channel: String, Hashable, Sendable, CaseIterable {
+        /// What the devices show.
+        case push
+        /// What the app shows of what comes while it is open.
+        case banner
+    }
+
+    func allows(_ channel: Channel) -> Bool { channels[channel] ?? true }
 
     /// What a person wants of one thread, family or whatever else rules name.
     struct Mute: Hashable, Sendable {

@@ -1,32 +1,42 @@
 import PushProtocol
 
-// Settings as they are stored, and as their owner reads and writes them over HTTP: snake_case, nothing where nothing was
-// chosen.
+// Settings as they are stored: snake_case, nothing where nothing was chosen.
 
 extension PersonalSettings: Codable {
     private enum CodingKeys: String, CodingKey {
-        case isPushOn = "push"
+        case isOn = "enabled"
+        case channels
         case types
         case mutes
         case quietHours = "quiet_hours"
+        case digestTime = "digest_time"
         case zone
     }
 
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
-        isPushOn = try values.decodeIfPresent(Bool.self, forKey: .isPushOn) ?? true
+        isOn = try values.decodeIfPresent(Bool.self, forKey: .isOn) ?? true
+        for (name, isOn) in try values.decodeIfPresent([String: Bool].self, forKey: .channels) ?? [:] {
+            if let channel = Channel(rawValue: name) { channels[channel] = isOn }
+        }
         types = try values.decodeIfPresent([String: Bool].self, forKey: .types) ?? [:]
         mutes = try values.decodeIfPresent([String: Mute].self, forKey: .mutes) ?? [:]
         quietHours = try values.decodeIfPresent(QuietHours.self, forKey: .quietHours)
+        digestTime = try values.decodeIfPresent(LocalTime.self, forKey: .digestTime)
         zone = try values.decodeIfPresent(Zone.self, forKey: .zone)
     }
 
     func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: CodingKeys.self)
-        if !isPushOn { try values.encode(false, forKey: .isPushOn) }
+        if !isOn { try values.encode(false, forKey: .isOn) }
+        if !channels.isEmpty {
+            let names = Dictionary(channels.map { ($0.key.rawValue, $0.value) }) { first, _ in first }
+            try values.encode(names, forKey: .channels)
+        }
         if !types.isEmpty { try values.encode(types, forKey: .types) }
         if !mutes.isEmpty { try values.encode(mutes, forKey: .mutes) }
         try values.encodeIfPresent(quietHours, forKey: .quietHours)
+        try values.encodeIfPresent(digestTime, forKey: .digestTime)
         try values.encodeIfPresent(zone, forKey: .zone)
     }
 }

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import HTTPGate
+import Hummingbird
+import PushProtocol
+
+/// `/v1/inbox`: what was said to the caller, whether or not it was pushed.
+struct InboxRoutes: Sendable {
+    static let usualPage = 50
+    static let largestPage = 200
+
+    let store: InboxStore
+    let shelf: RuleShelf
+    let gate: BearerGate
+    let now: @Sendable () -> Timestamp
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/inbox") { request, context in
+            await gate.answer(request, context) { caller in
+                let page = try page(Query(request))
+                async let unread = store.unread(PersonKey(caller))
+                let (items, isMore) = try await store.list(PersonKey(caller), page)
+                return .json(
+                    .ok,
+                    [
+                        "items": .array(items.map { json($0) }),
+                        "next": .optional(isMore ? items.last?.place.text : nil),
+                        "unread": .int(Int64(try await unread)),
+                    ])
+            }
+        }
+        router.get("v1/inbox/unread") { request, context in
+            await gate.answer(request, context) { caller in
+                .json(.ok, ["unread": .int(Int64(try await store.unread(PersonKey(caller))))])
+            }
+        }
+        router.post("v1/inbox/read") { request, context in
+            await gate.answer(request, context) { caller in
+                let reading = try await request.read(atMost: ReadingBody.maximumSize, ReadingBody.init)
+                let (marked, unread) = try await store.read(reading, by: PersonKey(caller), now: now())
+                return .json(.ok, ["marked": .int(Int64(marked)), "unread": .int(Int64(unread))])
+            }
+        }
+        router.get("v1/inbox/{id}") { request, context in
+            await gate.answer(request, context) { caller in
+                guard let item = try await store.item(try id(context), of: PersonKey(caller)) else {
+                    throw APIRefusal(
+                        status: .notFound, message: "there is no such item in your inbox; it may be deleted or too old")
+                }
+                return .json(.ok, json(item))
+            }
+        }
+        router.delete("v1/inbox/{id}") { request, context in
+            await gate.answer(request, context) { caller in
+                _ = try await store.delete(try id(context), of: PersonKey(caller))
+                return Response(status: .noContent)
+            }
+        }
+    }
+
+    private func json(_ item: InboxItem) -> JSONValue {
+        item.json(type: shelf.book.ruleSets[item.saying.app]?.rule(named: item.saying.rule)?.policy.type)
+    }
+
+    private func id(_ context: BasicRequestContext) throws(APIRefusal) -> UUID {
+        guard let id = context.parameters.get("id").flatMap({ UUID(uuidString: $0) }) else {
+            throw APIRefusal(status: .badRequest, message: "the id in the path is not a UUID")
+        }
+        return id
+    }
+
+    private func page(_ query: Query) throws(APIRefusal) -> InboxStore.Page {
+        var page = InboxStore.Page(limit: Self.usualPage)
+        if let text = query["limit"] {
+            guard let limit = Int(text), (1...Self.largestPage).contains(limit) else {
+                throw .query("limit", "a number from 1 to \(Self.largestPage)")
+            }
+            page.limit = limit
+        }
+        if let text = query["before"] {
+            guard let place = InboxItem.Place(text) else { throw .query("before", "a “next” of an earlier answer") }
+            page.before = place
+        }
+        if let text = query["unread"] {
+            guard let isUnreadOnly = Bool(text) else { throw .query("unread", "true or false") }
+            page.isUnreadOnly = isUnreadOnly
+        }
+        if let thread = query["thread"] {
+            guard (1...ReadingBody.longestThread).contains(thread.utf8.count),
+                !thread.utf8.contains(where: { $0 < 0x20 })
+            else {
+                throw .query("thread", "a thread of 1–\(ReadingBody.longestThread) bytes")
+            }
+            page.thread = thread
+        }
+        return page
+    }
+}

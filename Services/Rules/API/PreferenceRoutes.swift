@@ -1,0 +1,84 @@
+import HTTPGate
+import Hummingbird
+import PushProtocol
+
+/// `/v1/preferences`: what the caller has chosen, and what there is to choose.
+struct PreferenceRoutes: Sendable {
+    let store: PreferenceStore
+    let shelf: RuleShelf
+    let gate: BearerGate
+    let now: @Sendable () -> Timestamp
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/preferences") { request, context in
+            await gate.answer(request, context) { caller in
+                let settings = try await store.settings(of: PersonKey(caller))
+                return .json(.ok, .preferences(settings, house(of: caller)))
+            }
+        }
+        router.patch("v1/preferences") { request, context in
+            await gate.answer(request, context) { caller in
+                let patch = try await request.read(
+                    atMost: PreferencesPatch.maximumSize, as: PreferencesPatch.mediaType, PreferencesPatch.init)
+                let (house, now) = (house(of: caller), now())
+                let settings = try await store.change(PersonKey(caller)) { settings in
+                    let changed: PersonalSettings
+                    do throws(WireError) { changed = try patch.applied(to: settings, now: now) } catch {
+                        throw APIRefusal(status: .badRequest, message: error.description)
+                    }
+                    if let contradiction = patch.contradiction(house, after: changed, now: now) {
+                        throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+                    }
+                    return changed
+                }
+                return .json(.ok, .preferences(settings, house))
+            }
+        }
+    }
+
+    private func house(of caller: Caller) -> HouseRules { shelf.book.ruleSets[caller.app]?.house ?? HouseRules() }
+}
+
+extension PersonKey {
+    init(_ caller: Caller) { self.init(app: caller.app, user: caller.user) }
+}
+
+extension Request {
+    /// Reads a JSON body; what cannot be read as that is a 400.
+    ///
+    /// - Parameter other: another media type that is taken for JSON.
+    func read<Body>(
+        atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(WireError) -> Body
+    ) async throws(APIRefusal) -> Body {
+        let bytes = try await json(upTo: limit, or: other)
+        do {
+            return try parse(bytes)
+        } catch {
+            throw APIRefusal(status: .badRequest, message: error.description)
+        }
+    }
+}
+
+extension JSONValue {
+    /// What is chosen, and what there is to choose with its effective values.
+    fileprivate static func preferences(_ settings: PersonalSettings, _ house: HouseRules) -> JSONValue {
+        let types = house.types.map { name, type -> (String, JSONValue) in
+            let isOn = type.isCritical || settings.types[name] ?? type.isOn
+            return (
+                name,
+                [
+                    "about": .string(type.about), "on": .bool(isOn), "default": .bool(type.isOn),
+                    "critical": .bool(type.isCritical),
+                ]
+            )
+        }
+        let channels = PersonalSettings.Channel.allCases.map { ($0.rawValue, JSONValue.bool(settings.allows($0))) }
+        return [
+            "chosen": settings.json,
+            "enabled": .bool(settings.isOn),
+            "channels": .object(Dictionary(channels) { first, _ in first }),
+            "types": .object(Dictionary(types) { first, _ in first }),
+            "zone": .string((settings.zone ?? house.zone).name),
+        ]
+    }
+}

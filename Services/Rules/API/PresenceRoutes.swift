@@ -1,0 +1,44 @@
+import HTTPGate
+import Hummingbird
+import PushProtocol
+
+/// `/v1/presence/{device}` and `/v1/receipts`: where the caller is looking, and what they did with what they were told.
+struct PresenceRoutes: Sendable {
+    let presence: PresenceStore
+    let receipts: ReceiptStore
+    let gate: BearerGate
+    let now: @Sendable () -> Timestamp
+
+    func add(to router: Router<BasicRequestContext>) {
+        let group = router.group("v1/presence/{device}")
+        group.put { request, context in
+            await gate.answer(request, context) { caller in
+                let device: InstallationID = try context.id(inPath: "device")
+                let body = try await request.read(atMost: HeartbeatBody.maximumSize, HeartbeatBody.init)
+                let now = now()
+                let expiry = now + body.lease
+                let isKept = try await presence.keep(
+                    PersonKey(caller), on: device, viewing: body.viewing, until: expiry, now: now)
+                guard isKept else {
+                    throw APIRefusal(
+                        status: .unprocessableContent,
+                        message: "the app is open on \(PresenceStore.mostDevices) of your devices, which is the most")
+                }
+                return .json(.ok, ["expires_at": .string(RFC3339.string(from: expiry.date))])
+            }
+        }
+        group.delete { request, context in
+            await gate.answer(request, context) { caller in
+                try await presence.end(PersonKey(caller), on: try context.id(inPath: "device"))
+                return Response(status: .noContent)
+            }
+        }
+        router.post("v1/receipts") { request, context in
+            await gate.answer(request, context) { caller in
+                let body = try await request.read(atMost: ReceiptsBody.maximumSize, ReceiptsBody.init)
+                try await receipts.keep(body.receipts, of: PersonKey(caller), now: now())
+                return Response(status: .noContent)
+            }
+        }
+    }
+}

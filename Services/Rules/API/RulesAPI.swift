@@ -1,0 +1,37 @@
+import HTTPGate
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Postgres
+import PushProtocol
+
+/// Everything that rules serves over HTTP, which is what `openapi.yaml` says it is.
+struct RulesAPI: Sendable {
+    let pool: PostgresPool
+    let shelf: RuleShelf
+    let gate: BearerGate
+    var now: @Sendable () -> Timestamp = { .now }
+
+    var router: Router<BasicRequestContext> {
+        let router = routes
+        router.refuseOtherMethods()
+        return router
+    }
+
+    /// The routes alone, without the refusals of other methods.
+    var routes: Router<BasicRequestContext> {
+        let router = Router(context: BasicRequestContext.self)
+        PreferenceRoutes(store: PreferenceStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
+        InboxRoutes(store: InboxStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
+        PresenceRoutes(
+            presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
+        ).add(to: router)
+        router.get("openapi.yaml") { _, _ in
+            Response(
+                // RFC 9512.
+                status: .ok, headers: [.contentType: "application/yaml"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml)))
+        }
+        return router
+    }
+}

@@ -1,0 +1,30 @@
+import PushProtocol
+
+/// The body of `PUT /v1/presence/{device}`: the app is open on this device.
+///
+///     {"viewing": "9", "for": 45}
+///
+/// Both are optional: nothing in particular is on the screen, and without another word it is over after 45 seconds.
+struct HeartbeatBody: Hashable, Sendable {
+    /// The largest accepted body, in bytes.
+    static let maximumSize = 8 * 1024
+
+    let viewing: String?
+    let lease: Duration
+
+    init(_ body: [UInt8]) throws(WireError) {
+        let value: JSONValue =
+            body.isEmpty ? [:] : try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["viewing", "for"])
+        viewing = try members.phrase("viewing", ReadingBody.longestThread)
+        let longest = Signal.longestLease.components.seconds
+        guard let value = members["for"] else {
+            lease = Signal.usualLease
+            return
+        }
+        guard let seconds = value.int, (1...longest).contains(seconds) else {
+            throw .invalid(path: "for", problem: "expected a whole number of seconds, 1–\(longest)")
+        }
+        lease = .seconds(seconds)
+    }
+}

@@ -1,0 +1,59 @@
+import FoundationEssentials
+import PushProtocol
+
+/// One notification as its recipient finds it in the inbox.
+struct InboxItem: Sendable {
+    /// The notification's id: what was pushed has the same.
+    var id: UUID
+    var at: Timestamp
+    var readAt: Timestamp?
+    var saying: Saying
+
+    /// Where it stands in its inbox.
+    var place: Place { Place(at: at, id: id) }
+
+    /// A place in an inbox, which is ordered by time, the latest first.
+    struct Place: Hashable, Sendable {
+        var at: Timestamp
+        var id: UUID
+
+        init(at: Timestamp, id: UUID) {
+            self.at = at
+            self.id = id
+        }
+
+        /// As ``text`` wrote it; `nil` for anything else.
+        init?(_ text: some StringProtocol) {
+            let parts = text.split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].utf8.count <= 15, let at = Int64(parts[0]), at >= 0,
+                let id = UUID(uuidString: String(parts[1]))
+            else { return nil }
+            self.init(at: Timestamp(milliseconds: at), id: id)
+        }
+
+        /// For clients, who hand it back as it is.
+        var text: String { "\(at.milliseconds)_\(id.uuidString.lowercased())" }
+    }
+}
+
+extension InboxItem {
+    /// - Parameter type: the ``PreferenceType`` of its rule, if the file still has that.
+    func json(type: String?) -> JSONValue {
+        let content = saying.content
+        return [
+            "id": .string(id.uuidString.lowercased()),
+            "at": .string(RFC3339.string(from: at.date)),
+            "read_at": .optional(readAt.map { RFC3339.string(from: $0.date) }),
+            "rule": .string(saying.rule),
+            "type": .optional(type),
+            "title": .optional(content.title),
+            "subtitle": .optional(content.subtitle),
+            "body": .optional(content.body),
+            "image": .optional(content.image),
+            "deep_link": .optional(content.deepLink),
+            "category": .optional(content.category),
+            "thread": .optional(content.thread),
+            "data": .object(content.data ?? [:]),
+        ]
+    }
+}

@@ -1,0 +1,121 @@
+import FoundationEssentials
+import PushProtocol
+
+// What a person has chosen, as they read and write it: moments as RFC 3339 (`rules.person` holds milliseconds).
+
+extension PersonalSettings {
+    private static let members = [
+        "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone",
+    ]
+
+    /// Reads what is chosen, all of it.
+    init(_ value: JSONValue) throws(WireError) {
+        self.init()
+        let members = try JSONMembers(value, at: "the body", prefix: "", known: Self.members)
+        isOn = try members.flag("enabled") ?? true
+        let channels = try JSONMembers(
+            members["channels"] ?? [:], at: "channels", prefix: "channels.", known: Channel.allCases.map(\.rawValue))
+        for channel in Channel.allCases { self.channels[channel] = try channels.flag(channel.rawValue) }
+        for (name, value) in try Self.object(members, "types") {
+            guard let isOn = value.bool else {
+                throw .invalid(path: "types.\(name)", problem: "expected true or false")
+            }
+            types[name] = isOn
+        }
+        for (name, value) in try Self.object(members, "mutes") {
+            guard !name.isEmpty, name.count <= Rule.maximumMute, !name.utf8.contains(where: { $0 < 0x20 }) else {
+                throw .invalid(path: "mutes", problem: "a name has 1–\(Rule.maximumMute) characters and no controls")
+            }
+            mutes[name] = try Mute(value, at: "mutes.\(name)")
+        }
+        quietHours = try members["quiet_hours"].map { value throws(WireError) in try QuietHours(value) }
+        digestTime = try Self.time(members, "digest_time", at: "digest_time")
+        zone = try members["zone"].map { value throws(WireError) in
+            guard let zone = value.string.flatMap(Zone.init(name:)) else {
+                throw .invalid(path: "zone", problem: "expected a zone of the tz database, such as Europe/Berlin")
+            }
+            return zone
+        }
+    }
+
+    private static func object(_ members: JSONMembers, _ name: String) throws(WireError) -> [String: JSONValue] {
+        guard let value = members[name] else { return [:] }
+        guard let object = value.object else { throw .invalid(path: name, problem: "expected an object") }
+        return object
+    }
+
+    fileprivate static func time(_ members: JSONMembers, _ name: String, at path: String) throws(WireError)
+        -> LocalTime?
+    {
+        guard let value = members[name] else { return nil }
+        guard let time = value.string.flatMap({ LocalTime($0) }) else {
+            throw .invalid(path: path, problem: "expected a time of day, such as 07:00")
+        }
+        return time
+    }
+
+    /// What is chosen, and nothing else.
+    var json: JSONValue {
+        var members: [String: JSONValue] = [:]
+        if !isOn { members["enabled"] = false }
+        if !channels.isEmpty {
+            members["channels"] = .object(
+                Dictionary(channels.map { ($0.key.rawValue, .bool($0.value)) }) { first, _ in first })
+        }
+        if !types.isEmpty { members["types"] = .object(types.mapValues(JSONValue.bool)) }
+        if !mutes.isEmpty { members["mutes"] = .object(mutes.mapValues(\.json)) }
+        members["quiet_hours"] = quietHours?.json
+        members["digest_time"] = digestTime.map { .string($0.description) }
+        members["zone"] = zone.map { .string($0.name) }
+        return .object(members)
+    }
+}
+
+extension PersonalSettings.Mute {
+    fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
+        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: ["muted", "until"])
+        isMuted = try members.flag("muted") ?? true
+        guard let value = members["until"] else { return }
+        guard let until = value.string.flatMap(RFC3339.date(from:)) else {
+            throw .invalid(path: "\(path).until", problem: "expected a moment (RFC 3339), such as 2026-03-29T08:00:00Z")
+        }
+        self.until = Timestamp(until)
+    }
+
+    fileprivate var json: JSONValue {
+        var members: [String: JSONValue] = ["muted": .bool(isMuted)]
+        members["until"] = until.map { .string(RFC3339.string(from: $0.date)) }
+        return .object(members)
+    }
+}
+
+extension QuietHours {
+    fileprivate init(_ value: JSONValue) throws(WireError) {
+        let members = try JSONMembers(
+            value, at: "quiet_hours", prefix: "quiet_hours.", known: ["days", "start", "end"])
+        days = Set(Weekday.allCases)
+        if let value = members["days"] {
+            let words = value.array?.map { $0.string.flatMap(Weekday.init(rawValue:)) } ?? []
+            days = Set(words.compactMap(\.self))
+            guard !words.isEmpty, !words.contains(nil) else {
+                let names = Weekday.allCases.map(\.rawValue).joined(separator: ", ")
+                throw .invalid(path: "quiet_hours.days", problem: "expected at least one of \(names)")
+            }
+        }
+        guard let start = try PersonalSettings.time(members, "start", at: "quiet_hours.start") else {
+            throw .missing(path: "quiet_hours.start")
+        }
+        guard let end = try PersonalSettings.time(members, "end", at: "quiet_hours.end") else {
+            throw .missing(path: "quiet_hours.end")
+        }
+        self.start = start
+        self.end = end
+    }
+
+    fileprivate var json: JSONValue {
+        [
+            "days": .array(Weekday.allCases.filter(days.contains).map { .string($0.rawValue) }),
+            "start": .string(start.description), "end": .string(end.description),
+        ]
+    }
+}

@@ -1,0 +1,53 @@
+import FoundationEssentials
+import PushProtocol
+
+/// The body of `POST /v1/inbox/read`: which of the caller's items were read.
+///
+///     {"ids": ["5b0c…", "77aa…"]}      these
+///     {"thread": "9"}                  those of a thread
+///     {"until": "5b0c…"}               this one and everything before it: what a person has seen when they say “all”
+///     {"all": true}
+enum ReadingBody: Hashable, Sendable {
+    case items([UUID])
+    case thread(String)
+    case until(UUID)
+    case all
+
+    /// The largest accepted body, in bytes.
+    static let maximumSize = 64 * 1024
+    static let mostItems = 1000
+    /// In UTF-8 bytes.
+    static let longestThread = 1024
+
+    init(_ body: [UInt8]) throws(WireError) {
+        let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        let members = try JSONMembers(
+            value, at: "the body", prefix: "", known: ["ids", "thread", "until", "all"])
+        guard value.object?.count == 1 else {
+            throw .invalid(path: "the body", problem: "expected one of ids, thread, until, all")
+        }
+        if let ids = members["ids"] {
+            guard let list = ids.array, (1...Self.mostItems).contains(list.count) else {
+                throw .invalid(path: "ids", problem: "expected 1–\(Self.mostItems) ids of notifications")
+            }
+            var items: [UUID] = []
+            for (index, id) in list.enumerated() { items.append(try Self.id(id, at: "ids[\(index)]")) }
+            self = .items(items)
+        } else if let thread = try members.phrase("thread", Self.longestThread) {
+            self = .thread(thread)
+        } else if let until = members["until"] {
+            self = .until(try Self.id(until, at: "until"))
+        } else if members["all"] == true {
+            self = .all
+        } else {
+            throw .invalid(path: "the body", problem: "expected one of ids, thread, until, or “all”: true")
+        }
+    }
+
+    private static func id(_ value: JSONValue, at path: String) throws(WireError) -> UUID {
+        guard let id = value.string.flatMap({ UUID(uuidString: $0) }) else {
+            throw .invalid(path: path, problem: "expected a notification's id, a UUID")
+        }
+        return id
+    }
+}

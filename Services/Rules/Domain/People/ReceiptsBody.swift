@@ -1,0 +1,46 @@
+import FoundationEssentials
+import PushProtocol
+
+/// The body of `POST /v1/receipts`: what the caller did with notifications.
+///
+///     {"receipts": [{"id": "5b0c…", "what": "opened"}, {"id": "77aa…", "what": "dismissed"}]}
+struct ReceiptsBody: Hashable, Sendable {
+    /// The largest accepted body, in bytes.
+    static let maximumSize = 64 * 1024
+    static let mostReceipts = 500
+
+    let receipts: [Receipt]
+
+    struct Receipt: Hashable, Sendable {
+        var notification: UUID
+        var what: What
+
+        enum What: String, Hashable, Sendable, CaseIterable {
+            /// Tapped, or looked at in the app; it is read then, too.
+            case opened
+            case dismissed
+        }
+    }
+
+    init(_ body: [UInt8]) throws(WireError) {
+        let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
+        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["receipts"])
+        guard let list = try members.required("receipts").array, (1...Self.mostReceipts).contains(list.count) else {
+            throw .invalid(path: "receipts", problem: "expected an array of 1–\(Self.mostReceipts)")
+        }
+        var receipts: [Receipt] = []
+        for (index, entry) in list.enumerated() {
+            let path = "receipts[\(index)]"
+            let members = try JSONMembers(entry, at: path, prefix: "\(path).", known: ["id", "what"])
+            guard let id = UUID(uuidString: try members.text("id")) else {
+                throw .invalid(path: "\(path).id", problem: "expected a notification's id, a UUID")
+            }
+            guard let what = Receipt.What(rawValue: try members.text("what")) else {
+                let words = Receipt.What.allCases.map(\.rawValue).joined(separator: ", ")
+                throw .invalid(path: "\(path).what", problem: "expected one of \(words)")
+            }
+            receipts.append(Receipt(notification: id, what: what))
+        }
+        self.receipts = receipts
+    }
+}

@@ -1,0 +1,23 @@
+import ServiceKit
+
+extension ConfigurationKey {
+    static let rulesDirectory = ConfigurationKey(
+        "RULES_DIRECTORY", .directory, required: true,
+        summary: "The folder of the rule files, one <app>.yaml for each app; nothing else may lie in it.")
+    static let rulesHost = ConfigurationKey(
+        "RULES_HOST", default: "127.0.0.1",
+        summary: "The address that preferences and inboxes are served on; 0.0.0.0 in a container.")
+    static let rulesPort = ConfigurationKey(
+        "RULES_PORT", .port, default: "8081", summary: "The port that preferences and inboxes are served on.")
+    static let rulesUserRequests = ConfigurationKey(
+        "RULES_USER_REQUESTS", .integer(0...1_000_000), default: "300",
+        summary: "The most requests a minute of one user; 0 for no limit.")
+    static let rulesCAFile = ConfigurationKey(
+        "RULES_CA_FILE", .file,
+        summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
+}
+
+extension [ConfigurationKey] {
+    static let rules: [ConfigurationKey] =
+        .amqp + .postgres + .apps + [.rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesCAFile]
+}

@@ -1,0 +1,123 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// What was said to people, as they find it.
+struct InboxStore: Sendable {
+    let pool: PostgresPool
+
+    /// Which of an inbox are looked for.
+    struct Page: Sendable {
+        /// Only what is older than this.
+        var before: InboxItem.Place?
+        var limit: Int
+        var isUnreadOnly = false
+        var thread: String?
+    }
+
+    /// Part of an inbox, the latest first; and whether there is more of it.
+    func list(_ person: PersonKey, _ page: Page) async throws -> (items: [InboxItem], isMore: Bool) {
+        let before: SQL =
+            page.before.map {
+                "AND at <= \($0.at.date) AND (at < \($0.at.date) OR notification > \($0.id))"
+            } ?? ""
+        let unread: SQL = page.isUnreadOnly ? "AND read_at IS NULL" : ""
+        let thread: SQL = page.thread.map { "AND thread = \($0)" } ?? ""
+        let rows = try await pool.query(
+            """
+            SELECT \(Self.columns) FROM (
+                SELECT * FROM rules.inbox
+                WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) \(before) \(unread) \(thread)
+                ORDER BY at DESC, notification LIMIT \(page.limit + 1)
+            ) AS inbox JOIN rules.saying ON saying.id = inbox.saying ORDER BY inbox.at DESC, inbox.notification
+            """)
+        var items: [InboxItem] = []
+        for row in rows.prefix(page.limit) { items.append(try InboxItem(row, app: person.app)) }
+        return (items, rows.count > page.limit)
+    }
+
+    /// One item; `nil` if the person has no such.
+    func item(_ id: UUID, of person: PersonKey) async throws -> InboxItem? {
+        let rows = try await pool.query(
+            """
+            SELECT \(Self.columns) FROM rules.inbox JOIN rules.saying ON saying.id = inbox.saying
+            WHERE inbox.notification = \(id) AND inbox.app = \(person.app.rawValue)
+                AND inbox.user_id = \(person.user.rawValue)
+            """)
+        return try rows.first.map { try InboxItem($0, app: person.app) }
+    }
+
+    /// How much a person has not read.
+    func unread(_ person: PersonKey) async throws -> Int {
+        try await pool.query(Self.countUnread(person)).single()
+    }
+
+    /// Marks items as read. What is read already, and what is another's, stays as it is.
+    ///
+    /// - Returns: how many were marked, and how much is left unread.
+    func read(_ reading: ReadingBody, by person: PersonKey, now: Timestamp) async throws -> (marked: Int, unread: Int) {
+        let which = Self.which(reading, person)
+        return try await pool.transaction { transaction in
+            let marked = try await transaction.execute(Self.mark(which, person, now: now))
+            return (marked, try await transaction.query(Self.countUnread(person)).single())
+        }
+    }
+
+    /// Takes an item out of the inbox.
+    ///
+    /// - Returns: whether it was there.
+    func delete(_ id: UUID, of person: PersonKey) async throws -> Bool {
+        try await pool.execute(
+            """
+            DELETE FROM rules.inbox WHERE notification = \(id) AND app = \(person.app.rawValue)
+                AND user_id = \(person.user.rawValue)
+            """) > 0
+    }
+
+    /// - Parameter which: a condition on `rules.inbox`, beginning with `AND`; or nothing, for all.
+    static func mark(_ which: SQL, _ person: PersonKey, now: Timestamp) -> SQL {
+        """
+        UPDATE rules.inbox SET read_at = \(now.date)
+        WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL \(which)
+        """
+    }
+
+    static func countUnread(_ person: PersonKey) -> SQL {
+        """
+        SELECT count(*) FROM rules.inbox
+        WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL
+        """
+    }
+
+    private static func which(_ reading: ReadingBody, _ person: PersonKey) -> SQL {
+        switch reading {
+        case .items(let ids): "AND notification = ANY(\(ids))"
+        case .thread(let thread): "AND thread = \(thread)"
+        case .all: ""
+        case .until(let id):
+            """
+            AND (
+                SELECT inbox.at < last.at OR inbox.at = last.at AND inbox.notification >= last.notification
+                FROM rules.inbox AS last WHERE last.notification = \(id) AND last.app = \(person.app.rawValue)
+                    AND last.user_id = \(person.user.rawValue)
+            )
+            """
+        }
+    }
+
+    /// What ``InboxItem/init(_:app:)`` reads.
+    static let columns: SQL = """
+        inbox.notification, inbox.at, inbox.read_at, saying.id, saying.rule, saying.lane, saying.content::text,
+        saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent
+        """
+}
+
+extension InboxItem {
+    /// - Parameter row: begins with ``InboxStore/columns``.
+    init(_ row: PostgresRow, app: AppID) throws {
+        self.init(
+            id: try row.decode(UUID.self, at: 0), at: Timestamp(try row.decode(Date.self, at: 1)),
+            readAt: try row.decode(Date?.self, at: 2).map(Timestamp.init),
+            saying: try Saying(row, id: try row.decode(UUID.self, at: 3), app: app, from: 4))
+    }
+}

@@ -1,0 +1,32 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// What people did with notifications.
+struct ReceiptStore: Sendable {
+    let pool: PostgresPool
+
+    /// Keeps receipts, each once and only for notifications of the person; what was opened is read.
+    func keep(_ receipts: [ReceiptsBody.Receipt], of person: PersonKey, now: Timestamp) async throws {
+        let (app, user) = (person.app.rawValue, person.user.rawValue)
+        let opened = receipts.filter { $0.what == .opened }.map(\.notification)
+        try await pool.transaction { transaction in
+            try await transaction.execute(
+                """
+                INSERT INTO rules.receipt (notification, what, at)
+                SELECT DISTINCT new.notification, new.what, \(now.date)
+                FROM unnest(\(receipts.map(\.notification)), \(receipts.map(\.what.rawValue))) AS new (notification, what)
+                WHERE EXISTS (
+                    SELECT FROM rules.decision JOIN rules.event ON event.key = decision.event
+                    WHERE decision.notification = new.notification AND decision.user_id = \(user) AND event.app = \(app)
+                ) OR EXISTS (
+                    SELECT FROM rules.inbox
+                    WHERE inbox.notification = new.notification AND inbox.user_id = \(user) AND inbox.app = \(app))
+                ORDER BY 1, 2
+                ON CONFLICT DO NOTHING
+                """)
+            guard !opened.isEmpty else { return }
+            try await transaction.execute(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import HTTPTypes
+import Postgres
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// `/v1/preferences`, as an app's developer meets it.
+@Suite(.timeLimit(.minutes(3))) struct PreferenceRoutesTests {
+    static let rules = DecisionStoreTests.rules.replacing(
+        "  chat: { about: Messages }",
+        with: "  chat: { about: Messages }\n  digest: { about: News, default: off }\n"
+            + "  alarm: { about: Help, critical: true }")
+
+    @Test func `whoever has chosen nothing sees what there is to choose`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let answer = try await http.send(.get, "/v1/preferences")
+            #expect(answer.status == 200)
+            let expected: JSONValue = [
+                "chosen": [:], "enabled": true, "channels": ["push": true, "banner": true], "zone": "Europe/Berlin",
+                "types": [
+                    "chat": ["about": "Messages", "on": true, "default": true, "critical": false],
+                    "digest": ["about": "News", "on": false, "default": false, "critical": false],
+                    "alarm": ["about": "Help", "on": true, "default": true, "critical": true],
+                ],
+            ]
+            #expect(answer.body == expected)
+            #expect(try await http.send(.get, "/v1/preferences", user: nil).status == 401)
+        }
+    }
+
+    @Test func `a change leaves everything else as it was, and null takes a choice back`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let patches: [(JSONValue, JSONValue)] = [
+                (["types": ["digest": true]], ["types": ["digest": true]]),
+                (["enabled": false], ["enabled": false, "types": ["digest": true]]),
+                (
+                    ["quiet_hours": ["start": "22:00", "end": "07:00", "days": ["sat", "fri"]], "enabled": nil],
+                    [
+                        "types": ["digest": true],
+                        "quiet_hours": ["start": "22:00", "end": "07:00", "days": ["fri", "sat"]],
+                    ]
+                ),
+                (
+                    ["quiet_hours": ["end": "08:30"], "types": ["digest": nil, "chat": false]],
+                    [
+                        "types": ["chat": false],
+                        "quiet_hours": ["start": "22:00", "end": "08:30", "days": ["fri", "sat"]],
+                    ]
+                ),
+                (
+                    ["quiet_hours": nil, "types": nil, "zone": "Asia/Kolkata", "digest_time": "08:15"],
+                    ["zone": "Asia/Kolkata", "digest_time": "08:15"]
+                ),
+                (
+                    ["mutes": ["room/1": [:], "room/2": ["muted": false, "until": "2026-01-10T15:00:00+01:00"]]],
+                    [
+                        "zone": "Asia/Kolkata", "digest_time": "08:15",
+                        "mutes": [
+                            "room/1": ["muted": true],
+                            "room/2": ["muted": false, "until": "2026-01-10T14:00:00.000Z"],
+                        ],
+                    ]
+                ),
+                (["zone": nil, "digest_time": nil, "mutes": ["room/1": nil, "room/2": nil]], [:]),
+                (["channels": ["banner": false, "push": true]], ["channels": ["banner": false, "push": true]]),
+                (["channels": ["banner": nil]], ["channels": ["push": true]]),
+            ]
+            for (patch, chosen) in patches {
+                let answer = try await http.send(
+                    .patch, "/v1/preferences", patch, type: "application/merge-patch+json")
+                #expect(answer.status == 200 && answer.body["chosen"] == chosen, "\(patch): \(answer)")
+                let seen = try await http.send(.get, "/v1/preferences")
+                #expect(seen.body == answer.body)
+            }
+            #expect(try await http.send(.get, "/v1/preferences", user: "2").body["chosen"] == [:])
+        }
+    }
+
+    @Test func `what cannot be meant is refused by its place, and changes nothing`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let wrong: [(JSONValue, Int, String)] = [
+                ([], 400, "the body"), (["push": false], 400, "enabled, channels, types"),
+                (["enabled": 1], 400, "enabled"),
+                (["types": ["chat": "off"]], 400, "types.chat"), (["channels": ["email": true]], 400, "push, banner"),
+                (["zone": "CET"], 400, "zone"), (["digest_time": "24:00"], 400, "digest_time"),
+                (["quiet_hours": ["start": "22:00"]], 400, "quiet_hours.end is missing"),
+                (["quiet_hours": ["start": "22", "end": "07:00"]], 400, "quiet_hours.start"),
+                (["quiet_hours": ["start": "22:00", "end": "07:00", "days": []]], 400, "quiet_hours.days"),
+                (["quiet_hours": ["start": "22:00", "end": "07:00", "days": ["someday"]]], 400, "quiet_hours.days"),
+                (["mutes": ["": [:]]], 400, "mutes"), (["mutes": ["a": ["until": "soon"]]], 400, "mutes.a.until"),
+                (["mutes": ["a": ["until": "2026-01-10T11:00:00Z"]]], 422, "mutes.a.until"),
+                (["types": ["chta": false]], 422, "there are chat, digest; did you mean “chat”?"),
+                (["types": ["alarm": false]], 422, "nobody can switch this off"),
+                (
+                    ["mutes": .object(Dictionary(uniqueKeysWithValues: (0...500).map { ("room/\($0)", [:]) }))], 422,
+                    "at most 500"
+                ),
+            ]
+            for (patch, status, hint) in wrong {
+                let answer = try await http.send(.patch, "/v1/preferences", patch)
+                #expect(answer.status == status, "\(patch): \(answer)")
+                #expect(answer.body["detail"]?.string?.contains(hint) == true, "\(answer)")
+            }
+            #expect(try await http.send(.patch, "/v1/preferences", [:], type: "text/plain").status == 415)
+            let large: JSONValue = ["zone": .string(String(repeating: "x", count: PreferencesPatch.maximumSize))]
+            #expect(try await http.send(.patch, "/v1/preferences", large).status == 413)
+            #expect(try await http.send(.get, "/v1/preferences").body["chosen"] == [:])
+        }
+    }
+
+    @Test func `what is chosen counts for the next decision`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let patches: [(JSONValue, String)] = [
+                (["channels": ["push": false]], "0 inbox channel-off"),
+                (["channels": nil, "enabled": false], "0 inbox switched-off"),
+                (["enabled": nil, "types": ["chat": false]], "0 inbox type-off"),
+                (["mutes": ["room/1": ["muted": false]]], "0 push wanted"),
+                (["mutes": ["room/1": ["muted": true, "until": "2026-01-10T13:00:00Z"]]], "0 inbox muted"),
+            ]
+            for (index, (patch, story)) in patches.enumerated() {
+                #expect(try await http.send(.patch, "/v1/preferences", patch).status == 200)
+                _ = try await http.house.happen("e\(index)")
+                let event = "e\(index)"
+                let row = try await http.pool.query(
+                    """
+                    SELECT step || ' ' || answer || ' ' || reason FROM rules.decision JOIN rules.event ON key = event
+                    WHERE id = \(event)
+                    """)
+                #expect(try row.single(String.self) == story)
+            }
+        }
+    }
+
+    @Test func `devices that change different things at once all have their way`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            try await withThrowingDiscardingTaskGroup { group in
+                for room in 0..<40 {
+                    group.addTask {
+                        let answer = try await http.send(.patch, "/v1/preferences", ["mutes": ["room/\(room)": [:]]])
+                        #expect(answer.status == 200)
+                    }
+                }
+            }
+            let chosen = try await http.send(.get, "/v1/preferences").body["chosen"]
+            #expect(chosen?["mutes"]?.object?.count == 40)
+        }
+    }
+
+    @Test func `a mute that is over is forgotten with the next change`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let mute: JSONValue = ["mutes": ["room/1": ["until": "2026-01-10T13:00:00Z"]]]
+            #expect(try await http.send(.patch, "/v1/preferences", mute).status == 200)
+            http.clock.advance(.seconds(3600))
+            #expect(try await http.send(.patch, "/v1/preferences", ["types": ["chat": true]]).status == 200)
+            #expect(try await http.send(.get, "/v1/preferences").body["chosen"] == ["types": ["chat": true]])
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import HTTPTypes
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// Heartbeats and receipts.
+@Suite(.timeLimit(.minutes(3))) struct PresenceRoutesTests {
+    @Test func `who says that they are looking at the thread is not pushed about it, until the lease is over`()
+        async throws
+    {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let answer = try await http.send(.put, "/v1/presence/phone", ["viewing": "1", "for": 60])
+            #expect(answer.status == 200 && answer.body == ["expires_at": "2026-01-10T12:01:00.000Z"])
+            #expect(try await http.house.happen("a") == [[]])
+            #expect(try await http.house.happen("b", room: 2) == [["1"]])
+            http.clock.advance(.seconds(59))
+            // On the screen is something else now.
+            #expect(try await http.send(.put, "/v1/presence/phone", [:]).status == 200)
+            #expect(try await http.house.happen("c") == [["1"]])
+            #expect(try await http.send(.put, "/v1/presence/tablet%20", ["viewing": "1"]).status == 400)
+            #expect(try await http.send(.put, "/v1/presence/tablet", ["viewing": "1"]).status == 200)
+            #expect(try await http.house.happen("d") == [[]])
+            #expect(try await http.send(.delete, "/v1/presence/tablet", user: "2").status == 204)
+            #expect(try await http.house.happen("e") == [[]])
+            for _ in 0..<2 { #expect(try await http.send(.delete, "/v1/presence/tablet").status == 204) }
+            #expect(try await http.house.happen("f") == [["1"]])
+            #expect(try await http.send(.put, "/v1/presence/phone", ["viewing": "1"]).status == 200)
+            http.clock.advance(Signal.usualLease)
+            #expect(try await http.house.happen("g") == [["1"]])
+        }
+    }
+
+    @Test func `nobody looks at more devices than are kept, and those that are over make room`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            for device in 0..<PresenceStore.mostDevices {
+                #expect(try await http.send(.put, "/v1/presence/d\(device)", ["for": 600]).status == 200)
+            }
+            #expect(try await http.send(.put, "/v1/presence/more", [:]).status == 422)
+            #expect(try await http.send(.put, "/v1/presence/d0", [:]).status == 200)
+            #expect(try await http.send(.put, "/v1/presence/more", [:], user: "2").status == 200)
+            http.clock.advance(.seconds(600))
+            #expect(try await http.send(.put, "/v1/presence/more", [:]).status == 200)
+            let kept = try await RulesDatabase.count("rules.presence WHERE user_id = '1'", http.pool)
+            #expect(kept == 1)
+        }
+    }
+
+    @Test func `a heartbeat that cannot be meant is refused`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let wrong: [JSONValue] = [
+                ["for": 0], ["for": 601], ["for": 1.5], ["viewing": 1], ["viewing": ""], ["until": 5], [],
+            ]
+            for body in wrong {
+                #expect(try await http.send(.put, "/v1/presence/phone", body).status == 400, "\(body)")
+            }
+            #expect(try await RulesDatabase.count("rules.presence", http.pool) == 0)
+        }
+    }
+
+    @Test func `receipts are kept once, for one's own notifications, and what was opened is read`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            _ = try await http.house.happen("a", users: "[1,2]")
+            _ = try await http.house.happen("b", users: "[1]")
+            let mine = try await http.inbox()
+            let others = try await http.inbox(user: "2")
+            func give(_ receipts: [(String, String)], user: String = "1") async throws -> Int {
+                let list = receipts.map { id, what -> JSONValue in ["id": .string(id), "what": .string(what)] }
+                return try await http.send(.post, "/v1/receipts", ["receipts": .array(list)], user: user).status
+            }
+            for _ in 0..<2 {
+                #expect(
+                    try await give([
+                        (mine[0], "opened"), (mine[0], "opened"), (mine[1], "dismissed"), (others[0], "opened"),
+                        (UUID().uuidString, "opened"),
+                    ]) == 204)
+            }
+            let kept = try await http.pool.query("SELECT notification, what FROM rules.receipt ORDER BY what")
+            #expect(
+                try kept.map { try $0.decode(UUID.self, at: 0).uuidString.lowercased() } == [mine[1], mine[0]])
+            #expect(try kept.map { try $0.decode(String.self, at: 1) } == ["dismissed", "opened"])
+            #expect(try await http.inbox("?unread=true") == [mine[1]])
+            #expect(try await http.unread(user: "2") == 1)
+            // Also when it is not in the inbox any more.
+            #expect(try await http.send(.delete, "/v1/inbox/\(mine[1])").status == 204)
+            #expect(try await give([(mine[1], "opened")]) == 204)
+            #expect(try await RulesDatabase.count("rules.receipt", http.pool) == 3)
+            let wrong: [JSONValue] = [
+                [:], ["receipts": []], ["receipts": [["id": "x", "what": "opened"]]],
+                ["receipts": [["id": .string(mine[0]), "what": "seen"]]], ["receipts": [["id": .string(mine[0])]]],
+            ]
+            for body in wrong {
+                #expect(try await http.send(.post, "/v1/receipts", body).status == 400, "\(body)")
+            }
+        }
+    }
+}

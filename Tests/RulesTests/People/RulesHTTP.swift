@@ -1,0 +1,79 @@
+import Foundation
+import HTTPGate
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// The users' API of rules on a database of its own, asked as an app would.
+struct RulesHTTP: Sendable {
+    let house: DecisionStoreTests.House
+    let client: any TestClientProtocol
+    let api: RulesAPI
+    /// By user.
+    private let bearers: [String: String]
+
+    static let app = AppID(rawValue: "test")!
+    static let users = ["1", "2"]
+
+    var pool: PostgresPool { house.pool }
+    var clock: DecisionStoreTests.Clock { house.clock }
+
+    /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
+    static func with(
+        _ rules: String = DecisionStoreTests.rules, _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
+    ) async throws {
+        let keys = try BearerKeys()
+        defer { keys.remove() }
+        let gate = BearerGate(try await keys.verifier(for: app), logger: .silent)
+        var bearers: [String: String] = [:]
+        for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
+        try await RulesDatabase.withPool { [bearers] pool in
+            let house = try DecisionStoreTests.House(pool, rules: rules)
+            let clock = house.clock
+            let api = RulesAPI(pool: pool, shelf: RuleShelf(house.book), gate: gate) { clock.now }
+            try await Application(router: api.router).test(.router) { client in
+                try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
+            }
+        }
+    }
+
+    /// What is answered: the status, and the body if it is JSON.
+    func send(
+        _ method: HTTPRequest.Method, _ uri: String, _ body: JSONValue? = nil, user: String? = "1",
+        type: String = "application/json"
+    ) async throws -> (status: Int, body: JSONValue) {
+        var headers = HTTPFields()
+        if let user { headers[.authorization] = "Bearer \(bearers[user] ?? user)" }
+        var buffer: ByteBuffer?
+        if let body {
+            headers[.contentType] = type
+            buffer = ByteBuffer(bytes: try WireCoding.encode(body))
+        }
+        return try await client.execute(uri: uri, method: method, headers: headers, body: buffer) { response in
+            let bytes = Array(response.body.readableBytesView)
+            let answer = bytes.isEmpty ? JSONValue.null : (try? WireCoding.decode(JSONValue.self, from: bytes)) ?? .null
+            if response.status.code >= 400 {
+                #expect(response.headers[.contentType] == "application/problem+json")
+                #expect(answer["detail"]?.string?.isEmpty == false)
+            }
+            return (response.status.code, answer)
+        }
+    }
+
+    /// The ids of the items on the first page of an inbox, the latest first.
+    func inbox(_ query: String = "", user: String = "1") async throws -> [String] {
+        try await send(.get, "/v1/inbox\(query)", user: user).body["items"]?.array?.compactMap { $0["id"]?.string }
+            ?? []
+    }
+
+    func unread(user: String = "1") async throws -> Int64? {
+        try await send(.get, "/v1/inbox/unread", user: user).body["unread"]?.int
+    }
+}

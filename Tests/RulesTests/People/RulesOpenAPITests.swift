@@ -1,0 +1,62 @@
+import Foundation
+import HTTPGate
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOCore
+import PushProtocol
+import TestSupport
+import Testing
+import Yams
+
+@testable import Rules
+
+/// `openapi.yaml` and the router say the same; that the answers are as described is schemathesis's to find out.
+@Suite(.timeLimit(.minutes(2))) struct RulesOpenAPITests {
+    static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Services/Rules/API/openapi.yaml")
+
+    @Test func `every route is described, and nothing else is`() async throws {
+        let document = try #require(
+            try Yams.load(yaml: String(contentsOf: Self.file, encoding: .utf8)) as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        let described = paths.flatMap { path, members in
+            members.keys.filter { $0 != "parameters" }.map { "\($0.uppercased()) \(path)" }
+        }
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let routes = http.api.routes.routes.map { "\($0.method) \($0.path)" }
+            #expect(Set(routes) == Set(described))
+            #expect(routes.count == described.count)
+        }
+    }
+
+    @Test func `it is served as it is written, and other methods are told what a path has`() async throws {
+        let written = try Data(contentsOf: Self.file)
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            try await http.client.execute(uri: "/openapi.yaml", method: .get) { response in
+                #expect(Data(response.body.readableBytesView) == written)
+            }
+            for (uri, allowed) in [("/v1/preferences", "GET, PATCH"), ("/v1/presence/phone", "DELETE, PUT")] {
+                try await http.client.execute(uri: uri, method: .post) { response in
+                    #expect(response.status == .methodNotAllowed && response.headers[.allow] == allowed)
+                }
+            }
+        }
+    }
+
+    @Test func `the limits that it names are those of the code`() throws {
+        let text = try String(contentsOf: Self.file, encoding: .utf8)
+        for size in [PreferencesPatch.maximumSize, ReadingBody.maximumSize, ReceiptsBody.maximumSize] {
+            #expect(size == 65_536)
+        }
+        #expect(text.contains("At most 65536 bytes") && text.contains("At most \(HeartbeatBody.maximumSize) bytes"))
+        for limit in [
+            "maximum: \(InboxRoutes.largestPage), default: \(InboxRoutes.usualPage)",
+            "maxItems: \(ReadingBody.mostItems)", "maxItems: \(ReceiptsBody.mostReceipts)",
+            "maxProperties: \(PreferencesPatch.mostMutes)", "maximum: \(Signal.longestLease.components.seconds)",
+            "on \(PresenceStore.mostDevices) other devices",
+        ] {
+            #expect(text.contains(limit), "\(limit)")
+        }
+    }
+}
