@@ -28,10 +28,12 @@ import ServiceKit
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         let campaigns = CampaignStore(database.pool)
+        let courtesy = Courtesy()
 
         let notifications = Stage(
             service: context.name, queues: lanes, bus: bus.bus,
-            handler: NotificationHandler(store: store, campaigns: campaigns, apps: Set(catalog.ids)),
+            handler: NotificationHandler(
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy),
             logger: context.logger)
         let commands = Stage(
             service: context.name, queues: [.registryDevices], bus: bus.bus,
@@ -65,7 +67,7 @@ import ServiceKit
         let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
-            logger: context.logger)
+            courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
             database.services + bus.services + [relay, sweeper, runner, keys, notifications, commands, server])

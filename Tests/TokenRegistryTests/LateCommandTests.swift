@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing
@@ -59,6 +60,29 @@ import Testing
             try await store.register([Fixture.claim("a", "01", at: ago(20))])
             #expect(try await store.tokens(of: "a") == [])
             #expect(try await store.tokens(of: "b") == ["01"])
+        }
+    }
+
+    @Test func `a registration that is overtaken by its sign-out never counts, though nobody had heard of the device`()
+        async throws
+    {
+        try await Fixture.withStore { store, _ in
+            try await store.unregister([Fixture.claim("a", "01", at: ago(30))])
+            #expect(try await store.register([Fixture.claim("a", "01", at: ago(60))]) == [])
+            #expect(try await store.tokens(of: "a") == [])
+            // It says nothing against whoever else had the token before that, nor against the same user afterwards.
+            try await store.register([Fixture.claim("b", "01", at: ago(40))])
+            #expect(try await store.tokens(of: "b") == ["01"])
+            try await store.register([Fixture.claim("a", "01", at: ago(20))])
+            #expect(try await store.tokens(of: "a") == ["01"])
+        }
+    }
+
+    @Test func `a sign-out that is late itself leaves nothing of a user who was erased`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.erase(Fixture.user("a"))
+            try await store.unregister([Fixture.claim("a", "01", at: ago(30))])
+            #expect(try await pool.query("SELECT device_id FROM registry.registration").isEmpty)
         }
     }
 

@@ -10,17 +10,19 @@ import PushProtocol
 /// names its installation in `X-Client-Id` has its earlier token replaced by a new one.
 struct RegistrationRoutes: Sendable {
     private let store: RegistrationStore
+    private let registering: GroupCommit
     private let gate: BearerGate
 
     init(store: RegistrationStore, gate: BearerGate) {
         self.store = store
+        registering = GroupCommit { try await store.register($0) }
         self.gate = gate
     }
 
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("api/notifications/push")
         group.post("register") { request, context in
-            await answer(request, context) { claim in try await store.register([claim]) }
+            await answer(request, context) { claim in try await registering.register(claim) }
         }
         group.post("unregister") { request, context in
             await answer(request, context) { claim in try await store.unregister([claim]) }

@@ -8,16 +8,18 @@ struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
     private let apps: Set<AppID>
+    private let courtesy: Courtesy
     private let now: @Sendable () -> Timestamp
 
     /// - Parameter apps: those that are configured; a campaign of another would find no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(),
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.store = store
         self.campaigns = campaigns
         self.apps = apps
+        self.courtesy = courtesy
         self.now = now
     }
 
@@ -34,6 +36,7 @@ struct NotificationHandler: StageHandler {
         let now = now()
         var verdicts: [Verdict] = []
         for delivery in batch {
+            courtesy.heard(of: delivery.message.lane)
             if let audience = delivery.message.audience {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {

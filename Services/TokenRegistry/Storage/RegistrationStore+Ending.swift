@@ -4,10 +4,39 @@ import PushProtocol
 
 extension RegistrationStore {
     /// Signs each claim's user out of its device; a device that is another user's by now, or was registered later than
-    /// the claim's time, is left alone.
-    func unregister(_ claims: [Claim]) async throws(PostgresError) {
+    /// the claim's time, is left alone. A device that nobody has heard of is noted as signed out: the registration that
+    /// came before may still be on its way here.
+    func unregister(_ claims: [Claim]) async throws {
         guard !claims.isEmpty else { return }
-        try await database.execute(Self.departure(claims.map { ($0.device, $0.user, $0.at) }))
+        try await database.transaction { transaction in
+            // Nobody is noted whom an erasure forgets meanwhile.
+            try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
+            // First: a registration that comes in between then waits for this transaction, and finds the row.
+            try await transaction.execute(Self.farewell(claims))
+            try await transaction.execute(Self.departure(claims.map { ($0.device, $0.user, $0.at) }))
+        }
+    }
+
+    /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
+    static func farewell(_ claims: [Claim]) -> SQL {
+        """
+        INSERT INTO registry.registration
+            (device_id, app, user_id, provider, environment, token, kind, registered_at, state, state_reason,
+            state_changed_at, ended_at)
+        SELECT DISTINCT ON (device_id) device_id, app, user_id, provider, environment, token, kind, 'epoch',
+            'signed-out', 'unregistered', statement_timestamp(), left_at
+        FROM unnest(
+            \(claims.map(\.device))::uuid[], \(claims.map(\.app.rawValue))::text[],
+            \(claims.map(\.user.rawValue))::text[], \(claims.map(\.provider.rawValue))::text[],
+            \(claims.map(\.environment.rawValue))::text[], \(claims.map(\.token.secret))::text[],
+            \(claims.map(\.kind.rawValue))::text[], \(claims.map(\.at?.date))::timestamptz[]
+        ) AS c (device_id, app, user_id, provider, environment, token, kind, at)
+        CROSS JOIN LATERAL (SELECT least(coalesce(at, statement_timestamp()), statement_timestamp()) AS left_at) AS t
+        WHERE NOT EXISTS (
+            SELECT FROM registry.erasure e WHERE e.app = c.app AND e.user_id = c.user_id AND e.erased_at >= left_at)
+        ORDER BY device_id, left_at DESC
+        ON CONFLICT (device_id) DO NOTHING
+        """
     }
 
     /// The moment is kept where the registration has ended already, too: a late registration from before it must not

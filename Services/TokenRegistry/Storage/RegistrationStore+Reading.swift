@@ -6,19 +6,46 @@ extension RegistrationStore {
     /// The most users that one query names. For tens of thousands the planner reads the whole table through instead, which
     /// is the slower the larger it is.
     static let usersAtOnce = 1000
+    /// The most queries of a batch that run beside each other: a single connection keeps one core of the database busy.
+    static let queriesAtOnce = 3
 
     /// The active registrations of all these users, in one query for every ``usersAtOnce``.
     func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
-        var devices: [AppUser: [Registration]] = [:]
         let users = Array(users)
-        for start in stride(from: 0, to: users.count, by: Self.usersAtOnce) {
-            let some = Array(users[start..<min(start + Self.usersAtOnce, users.count)])
-            for row in try await database.query(Self.resolution(of: some)) {
-                let registration = try Registration(row)
+        var parts = stride(from: 0, to: users.count, by: Self.usersAtOnce).map {
+            Array(users[$0..<min($0 + Self.usersAtOnce, users.count)])
+        }
+        let answers = await withTaskGroup { group in
+            for _ in 0..<Self.queriesAtOnce {
+                guard let part = parts.popLast() else { break }
+                group.addTask { await registrations(of: part) }
+            }
+            var answers: [Result<[Registration], PostgresError>] = []
+            while let answer = await group.next() {
+                answers.append(answer)
+                if let part = parts.popLast() { group.addTask { await registrations(of: part) } }
+            }
+            return answers
+        }
+        var devices: [AppUser: [Registration]] = [:]
+        for answer in answers {
+            for registration in try answer.get() {
                 devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
             }
         }
         return devices
+    }
+
+    private func registrations(of users: [AppUser]) async -> Result<[Registration], PostgresError> {
+        do throws(PostgresError) {
+            var registrations: [Registration] = []
+            for row in try await database.query(Self.resolution(of: users)) {
+                registrations.append(try Registration(row))
+            }
+            return .success(registrations)
+        } catch {
+            return .failure(error)
+        }
     }
 
     static func resolution(of users: [AppUser]) -> SQL {

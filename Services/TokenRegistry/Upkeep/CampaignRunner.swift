@@ -23,12 +23,17 @@ struct CampaignRunner: Service {
     private let amqp: AMQPConfiguration
     private let bus: any MessageBus
     private let service: String
+    private let courtesy: Courtesy
     private let logger: Logger
 
-    init(service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, logger: Logger) {
+    init(
+        service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, courtesy: Courtesy,
+        logger: Logger
+    ) {
         self.service = service
         self.amqp = amqp
         self.bus = bus
+        self.courtesy = courtesy
         self.logger = logger
         steps = CampaignSteps(store: store)
     }
@@ -45,9 +50,10 @@ struct CampaignRunner: Service {
         let transactor = AMQPTransactor(amqp, logger: logger)
         var failures = 0
         while !Task.isCancelled {
-            var pause: Duration?
+            let pause: Duration
             do {
-                if try await !advance(on: transactor) { pause = Self.pace }
+                let begun = ContinuousClock.now
+                pause = try await advance(on: transactor) ? courtesy.rest(after: .now - begun) : Self.pace
                 if failures > 0 { logger.notice("Campaigns go on") }
                 failures = 0
             } catch {
@@ -60,7 +66,7 @@ struct CampaignRunner: Service {
                 pause = Backoff(base: .seconds(1), cap: .seconds(60)).delay(afterFailures: failures)
             }
             // Cancelled: shutting down.
-            if let pause { try? await Task.sleep(for: pause) }
+            if pause > .zero { try? await Task.sleep(for: pause) }
         }
         await transactor.close()
     }
@@ -107,8 +113,10 @@ struct CampaignRunner: Service {
     ) async throws -> CampaignSteps.Verdict {
         var isOurs = redelivered
         while true {
-            let held = isOurs
-            let verdict = try await patiently(on: transactor) { try await steps.next(cursor, redelivered: held) }
+            let (held, size) = (isOurs, courtesy.stepSize)
+            let verdict = try await patiently(on: transactor) {
+                try await steps.next(cursor, redelivered: held, size: size)
+            }
             guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
             try await Task.sleep(for: wait)
             isOurs = true

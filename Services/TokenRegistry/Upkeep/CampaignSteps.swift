@@ -12,16 +12,12 @@ final class CampaignSteps: Sendable {
     static let usualMembers = 2000
 
     private let store: CampaignStore
-    private let size: Int
     private let now: @Sendable () -> Timestamp
     /// The campaigns under way; they never change.
     private let known = Mutex<[UUID: Campaign]>([:])
 
-    init(
-        store: CampaignStore, size: Int = usualSize, now: @escaping @Sendable () -> Timestamp = { .now }
-    ) {
+    init(store: CampaignStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
         self.store = store
-        self.size = size
         self.now = now
     }
 
@@ -52,7 +48,9 @@ final class CampaignSteps: Sendable {
     }
 
     /// Decides about a cursor that was taken from its queue.
-    func next(_ cursor: CampaignCursor, redelivered: Bool) async throws -> Verdict {
+    ///
+    /// - Parameter size: about how many devices a step may tell.
+    func next(_ cursor: CampaignCursor, redelivered: Bool, size: Int = usualSize) async throws -> Verdict {
         let upper: String?
         switch try await store.claim(cursor, redelivered: redelivered) {
         case .void: return .void

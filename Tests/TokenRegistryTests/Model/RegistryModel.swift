@@ -95,6 +95,15 @@ struct RegistryModel {
     }
 
     mutating func unregister(_ claim: Claim) {
+        if let at = claim.at, rows[claim.device] == nil, erasedAt[claim.user].map({ at > $0 }) ?? true {
+            // Nobody has heard of it: that it was left is all that is known.
+            var row = Row(
+                device: claim.device, user: claim.user, provider: claim.provider, environment: claim.environment,
+                token: claim.token, kind: claim.kind, registeredAt: Timestamp(milliseconds: 0))
+            row.state = .signedOut
+            row.endedAt = at
+            put(row)
+        }
         guard let at = claim.at, var row = rows[current(claim.device)], row.user == claim.user, row.registeredAt <= at
         else { return }
         switch row.state {

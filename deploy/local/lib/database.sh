@@ -46,7 +46,8 @@ start_database() {
   fi
   # The socket folder must be short (107 bytes is the limit of a Unix socket's path); TCP on loopback is enough.
   start_process database "${database_user[@]}" "$bin/postgres" -D "$folder/data" -p "$POSTGRES_PORT" \
-    -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 -c shared_buffers=128MB \
+    -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 \
+    -c shared_buffers="${LOCAL_DATABASE_BUFFERS:-128MB}" \
     "${POSTGRES_OPTIONS[@]}"
   if ! wait_until 60 "Postgres" "$bin/pg_isready" -q -h 127.0.0.1 -p "$POSTGRES_PORT"; then
     tail -n 20 "$STATE/log/database.log" >&2

@@ -1,0 +1,91 @@
+import Postgres
+import PushProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+@Suite struct GroupCommitTests {
+    private static let refusal = PostgresError(.sqlState("23514"), operation: "INSERT", detail: "a check")
+    private static let outage = PostgresError(.connectionFailed, operation: "connect", detail: "refused")
+
+    @Test func `what comes while transactions run is stored together, each claim once`() async throws {
+        let storage = Storage()
+        let answers = try await answers(of: storage, to: 100)
+        #expect(answers.values.allSatisfy { $0 == nil })
+        #expect(storage.transactions.map(\.count) == [1, 1, 1, 1, 96])
+        #expect(Set(storage.transactions.joined()) == Set((0..<100).map { claim($0).user }))
+    }
+
+    @Test func `no transaction has more claims than the limit`() async throws {
+        let storage = Storage()
+        let many = GroupCommit.mostClaims * 3
+        _ = try await answers(of: storage, to: many)
+        #expect(storage.transactions.allSatisfy { $0.count <= GroupCommit.mostClaims })
+        #expect(storage.transactions.joined().count == many)
+    }
+
+    @Test func `a claim that the database refuses is refused alone`() async throws {
+        let storage = Storage { users in if users.contains("user-7") { throw Self.refusal } }
+        let answers = try await answers(of: storage, to: 20)
+        #expect(answers.filter { $0.value != nil }.keys.sorted() == [7])
+        #expect(answers[7] == Self.refusal)
+    }
+
+    @Test func `when the database is away everybody is told, and nothing is tried again`() async throws {
+        let storage = Storage { _ in throw Self.outage }
+        let answers = try await answers(of: storage, to: 20)
+        #expect(answers.values.allSatisfy { $0 == Self.outage })
+        #expect(storage.transactions.joined().count == 20)
+    }
+
+    /// What each of so many callers was told, `nil` for nothing bad. The first keep all transactions busy, alone, until
+    /// everybody else is there.
+    private func answers(of storage: Storage, to callers: Int) async throws -> [Int: PostgresError?] {
+        let group = GroupCommit(storage.store)
+        return try await withThrowingTaskGroup { tasks in
+            // Whoever waits at the gate would keep a test that fails from ending.
+            defer { storage.gate.open() }
+            for number in 0..<callers {
+                tasks.addTask {
+                    do {
+                        try await group.register(claim(number))
+                        return (number, PostgresError?.none)
+                    } catch let error as PostgresError {
+                        return (number, error)
+                    }
+                }
+                guard number < GroupCommit.mostTransactions else { continue }
+                try await eventually("a transaction for \(number)") { storage.transactions.count == number + 1 }
+            }
+            let rest = callers - GroupCommit.mostTransactions
+            try await eventually("everybody else") { await group.backlog == rest }
+            storage.gate.open()
+            return try await tasks.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+}
+
+private func claim(_ number: Int) -> Claim { StoreFixture.claim("user-\(number)", "0\(number)") }
+
+/// Holds every transaction until its gate is open, and then does what the test says with its users.
+private final class Storage: Sendable {
+    let gate = Gate()
+    private let seen = Mutex<[[UserID]]>([])
+    private let script: @Sendable ([String]) throws -> Void
+
+    init(_ script: @escaping @Sendable ([String]) throws -> Void = { _ in }) {
+        self.script = script
+    }
+
+    var transactions: [[UserID]] { seen.withLock { $0 } }
+
+    var store: GroupCommit.Store {
+        { [self] claims in
+            seen.withLock { $0.append(claims.map(\.user)) }
+            await gate.pass()
+            try script(claims.map(\.user.rawValue))
+        }
+    }
+}
