@@ -1,3 +1,4 @@
+import Foundation
 import HTTPGate
 import Hummingbird
 import Logging
@@ -10,6 +11,7 @@ import ServiceLifecycle
 @main
 struct RulesApp {
     static func main() async {
+        if let tool = RuleTool(Array(CommandLine.arguments.dropFirst())) { answer(tool.run()) }
         await ServiceMain.run(
             "rules", summary: "Decides which users hear of a domain event, and how.", keys: .rules, build: build)
     }
@@ -31,7 +33,7 @@ struct RulesApp {
             try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 3)
+        let database = try context.database(schema: "rules", migration: 4)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -46,6 +48,9 @@ struct RulesApp {
         let releaser = Releaser(
             service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             logger: context.logger)
+        let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
+        let reporter = Reporter(
+            service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)
         let api = RulesAPI(
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
@@ -62,7 +67,14 @@ struct RulesApp {
             logger: context.logger)
         return ServiceAssembly(
             database.services + bus.services
-                + [reloader, releaser, KeyRefresher(verifier.rings), events, outcomes, server])
+                + [reloader, reporter, releaser, bundler, KeyRefresher(verifier.rings), events, outcomes, server])
+    }
+
+    private static func answer(_ answer: RuleTool.Answer) -> Never {
+        for line in answer.lines { print(line) }
+        for line in answer.complaints { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+        fflush(nil)
+        exit(answer.code)
     }
 
     /// The rule files of a folder, each mistake in them a line of its own.

@@ -225,7 +225,7 @@ import Testing
             let isCharged =
                 switch answer {
                 case .push, .pushQuietly: true
-                case .hold, .inbox, .drop: false
+                case .hold, .digest, .inbox, .drop: false
                 }
             #expect((person.logs["hourly"] == [now]) == isCharged)
         }

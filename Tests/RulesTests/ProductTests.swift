@@ -1,5 +1,6 @@
 import AMQP
 import Foundation
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -13,6 +14,7 @@ struct Product: Sendable {
     let pool: PostgresPool
     let app: String
     let clock = DecisionStoreTests.Clock(moment("2026-02-26T12:00:00Z"))
+    let shelf: RuleShelf
     private let handler: EventHandler
 
     static func run(_ app: String, _ body: (Product) async throws -> Void) async throws {
@@ -23,19 +25,72 @@ struct Product: Sendable {
         self.pool = pool
         self.app = app
         let clock = clock
+        shelf = RuleShelf(RuleBook([try Shipped.ruleSet(app)]))
         handler = EventHandler(
-            shelf: RuleShelf(RuleBook([try Shipped.ruleSet(app)])), store: DecisionStore(pool: pool, spread: .zero),
+            shelf: shelf, store: DecisionStore(pool: pool, spread: .zero),
             now: { clock.now })
     }
 
     /// What is published about an event.
-    func happen(_ type: String, _ data: String, id: String = UUID().uuidString) async throws -> [PushProtocol
-        .Notification]
-    {
-        let inbound = delivered(cloudEvent(id: id, type: type, data: data), routingKey: "\(app).\(type)").at(clock.now)
+    ///
+    /// - Parameter moment: when the event says that it happened.
+    func happen(
+        _ type: String, _ data: String, id: String = UUID().uuidString, at moment: String? = nil
+    ) async throws -> [PushProtocol.Notification] {
+        let extra = moment.map { #","time":"\#($0)""# } ?? ""
+        let inbound = delivered(cloudEvent(id: id, type: type, data: data, extra: extra), routingKey: "\(app).\(type)")
+            .at(clock.now)
         let verdicts = try await handler.handle([Delivery(inbound: inbound, message: try handler.decode(inbound))])
         #expect(verdicts.map(\.disposition) == [.done], "\(verdicts.map(\.disposition))")
         return try verdicts[0].outbound.map { try Notification.decode(wireBody: $0.body) }
+    }
+
+    /// What is published by what looks after what waits.
+    func pass() async throws -> [PushProtocol.Notification] {
+        let bus = InMemoryBus(apps: [AppID(rawValue: app)!])
+        let logger = Logger(label: "tests.rules")
+        let clock = clock
+        try await Bundler(
+            store: DigestStore(pool: pool), shelf: shelf, now: { clock.now }, logger: logger
+        ).closeDue()
+        try await Releaser(
+            service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus, now: { clock.now },
+            logger: logger
+        ).releaseDue()
+        return try Lane.allCases.flatMap { lane in
+            try bus.messages(in: WorkQueue.registryNotifications(lane).name).map {
+                try Notification.decode(wireBody: $0.body)
+            }
+        }
+    }
+
+    /// `answer reason` of every decision about a user, in order.
+    func story(_ user: String) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT rule || ' ' || answer || ' ' || reason FROM rules.decision WHERE user_id = \(user)
+            ORDER BY decided_at, step, notification
+            """
+        ).map { try $0.decode(String.self, at: 0) }
+    }
+
+    func choose(_ settings: PersonalSettings, user: String) async throws {
+        let text = String(decoding: try WireCoding.encode(settings), as: UTF8.self)
+        try await pool.execute(
+            """
+            INSERT INTO rules.person (app, user_id, settings) VALUES (\(app), \(user), \(text)::jsonb)
+            ON CONFLICT (app, user_id) DO UPDATE SET settings = EXCLUDED.settings
+            """)
+    }
+
+    /// The bodies of a user's inbox, the oldest first.
+    func inboxBodies(_ user: String) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT coalesce(content ->> 'body', '') FROM rules.inbox JOIN rules.saying ON saying.id = inbox.saying
+            WHERE user_id = \(user) ORDER BY inbox.at, notification
+            """
+        ).map { try $0.decode(String.self, at: 0) }
     }
 
     /// How many a user's inbox holds, and how many of them are unread.

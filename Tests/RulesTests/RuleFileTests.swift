@@ -18,7 +18,7 @@ import Testing
     @Test func `the shipped files are right`() throws {
         #expect(
             try RuleDirectory.load(Shipped.directory).ruleSets.keys.map(\.rawValue).sorted() == [
-                "baolife", "family-portal", "hide-and-seek", "tweet-chat",
+                "baolife", "family-portal", "hide-and-seek", "monolite-hr", "tweet-chat",
             ])
         #expect(problems(ruleFile()) == [])
     }

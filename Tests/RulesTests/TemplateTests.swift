@@ -105,14 +105,14 @@ import Testing
         (2500, "2.5 km"),
         (10000, "10 km"), (1e300, "1e+297 km"),
     ]) func `distances are said as people say them`(metres: Double, text: String) {
-        #expect(Filter.distance.apply(.double(metres)) == .string(text))
+        #expect(Filter.distance.apply(.double(metres), .plain) == .string(text))
     }
 
     @Test(arguments: [
         (0.0, "0"), (-0.5, "-0.5"), (-1234, "-1,234"), (1234.56, "1,234.6"), (999, "999"), (1e6, "1,000,000"),
     ])
     func `thousands are grouped`(number: Double, text: String) {
-        #expect(Filter.number.apply(.double(number)) == .string(text))
+        #expect(Filter.number.apply(.double(number), .plain) == .string(text))
     }
 
     @Test(arguments: [

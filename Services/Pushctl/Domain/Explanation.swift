@@ -63,6 +63,14 @@ extension Explanation {
         "held-too-long": "it was held as long as its rule allows",
         "held-too-often": "it was still quiet hours when they should have ended, for the third time",
         "critical-storm": "more critical notifications came than can be meant: look at the upstream",
+        "audience": "it is told to all of an audience: nobody was asked",
+        "scheduled": "it is for a later moment, which the event names",
+        "gathered": "it is summed up with others",
+        "summed-up": "it was said in a summary, whose own story stands with the latest event in it",
+        "too-late": "the moment that it was to be said before was over",
+        "done": "an event said that it need not be told any more",
+        "replaced": "a later event about the same thing has taken its place",
+        "repeated": "the same was said to this person not long ago",
         "rule-gone": "the rule file has no such rule any more",
     ]
 

@@ -12,6 +12,8 @@ struct EventRecord: Hashable, Sendable {
     /// The version of the rules that decided.
     var ruleSet: UUID
     var arrivedAt: Timestamp
+    /// By the upstream's clock, if it says so: what orders events that tell of the same thing.
+    var occurredAt: Timestamp
 
     init(_ event: DomainEvent, ruleSet: UUID, arrivedAt arrival: Timestamp) {
         key = DerivedID.uuid5(DerivedID.namespace, ["event", event.app.rawValue, event.source, event.id])
@@ -21,5 +23,6 @@ struct EventRecord: Hashable, Sendable {
         type = event.type
         self.ruleSet = ruleSet
         arrivedAt = arrival
+        occurredAt = event.time.map(Timestamp.init) ?? arrival
     }
 }

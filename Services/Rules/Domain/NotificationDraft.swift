@@ -7,6 +7,10 @@ struct NotificationDraft: Hashable, Sendable {
     var rule: String
     var lane: Lane
     var content: Content
+    /// What is pushed instead of the content, where not everything may leave the house.
+    var preview: Content? = nil
+    /// Where it is not the same for everybody.
+    var voices: Voices? = nil
     var expiresAfter: Duration?
     var delivery: DeliveryPolicy? = nil
     /// Each recipient's badge is how much they have not read.
@@ -16,8 +20,26 @@ struct NotificationDraft: Hashable, Sendable {
     var policy = Rule.Policy()
     /// What it can be muted by, the widest first.
     var mutes: [String] = []
-    /// Users, each once, at least one.
+    var terms = Terms()
+    /// Users, each once.
     var recipients: [Recipient]
+    /// Groups whose members hear of it too.
+    var circles: [Circle] = []
+    /// Instead of both.
+    var audience: Audience.Members? = nil
+
+    /// What else is known of it from the event, for the time between the event and the push.
+    struct Terms: Hashable, Sendable {
+        /// What it is about.
+        var item: String?
+        var plan: Schedule.Plan?
+        var entry: Digest.Entry?
+        /// What it is told once by.
+        var dedupe: String?
+    }
+
+    /// Whether it is for anybody.
+    var isForSomebody: Bool { !recipients.isEmpty || !circles.isEmpty || audience != nil }
 
     struct Recipient: Hashable, Sendable {
         var user: UserID
@@ -33,7 +55,7 @@ struct NotificationDraft: Hashable, Sendable {
         return EventCase.Statement(
             saying: Saying(
                 id: DerivedID.uuid5(DerivedID.namespace, ["saying", event.source, event.id, rule]), app: event.app,
-                rule: self.rule, lane: lane, content: content, mutes: mutes,
+                rule: self.rule, lane: lane, content: content, preview: preview, mutes: mutes,
                 expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery, correlation: event.id,
                 traceparent: event.traceparent),
             policy: policy, isNoise: isNoise, countsUnread: countsUnread,
@@ -43,7 +65,12 @@ struct NotificationDraft: Hashable, Sendable {
                     notification: DerivedID.notification(
                         source: event.source, event: event.id, rule: rule, recipient: recipient.user),
                     badge: recipient.badge)
-            }, source: event.source)
+            }, source: event.source, terms: terms, voices: voices, circles: circles,
+            audience: audience.map { members in
+                Audience(
+                    campaign: DerivedID.uuid5(DerivedID.namespace, ["campaign", event.source, event.id, rule]),
+                    members: members)
+            })
     }
 
     /// The messages that carry it if nobody minds.
@@ -53,7 +80,9 @@ struct NotificationDraft: Hashable, Sendable {
     }
 
     /// The earlier of what the rule allows and what the event allows.
+    /// What is scheduled is worth so long from when it is due.
     private func expiration(of event: DomainEvent, arrivedAt arrival: Timestamp) -> Timestamp? {
-        [expiresAfter.map { arrival + $0 }, event.expiresAt.map(Timestamp.init)].compactMap { $0 }.min()
+        let expiresAfter = terms.plan == nil ? expiresAfter : nil
+        return [expiresAfter.map { arrival + $0 }, event.expiresAt.map(Timestamp.init)].compactMap { $0 }.min()
     }
 }

@@ -17,6 +17,14 @@ extension Rule {
         var holdFor = Policy.usualHold
         /// Whether it is kept in the inbox.
         var inbox = true
+        /// What it is about. As long as it waits, a later event of the same rule about the same item replaces it, and an
+        /// event under `done` takes it back.
+        var item: Template?
+        var schedule: Schedule?
+        var digest: Digest?
+        var dedupe: Dedupe?
+        /// Whether what became of it is told on the bus.
+        var isReported = false
 
         static let usualHold = Duration.seconds(86_400)
 
@@ -30,7 +38,7 @@ extension Rule {
         }
 
         /// What becomes of more than a cap allows.
-        enum Surplus: String, Hashable, Sendable, CaseIterable { case inbox, hold }
+        enum Surplus: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
 
         /// What becomes of it in quiet hours.
         enum QuietHours: String, Hashable, Sendable, CaseIterable {
@@ -42,6 +50,17 @@ extension Rule {
             /// It is pushed as ever.
             case bypass
         }
+
+        /// Not twice in this time, to one person, with this key.
+        struct Dedupe: Hashable, Sendable {
+            var key: Template
+            var within: Duration
+
+            static let longest = Duration.seconds(30 * 86_400)
+        }
+
+        /// Whether everything of it is summed up, rather than only what is too much.
+        var sumsUpAll: Bool { digest != nil && surplus != .digest }
     }
 }
 

@@ -1,16 +1,39 @@
 import PushProtocol
 
+/// What a rule says in one voice.
+struct Utterance: Hashable, Sendable {
+    var content: Content
+    /// What is pushed instead, where not everything may leave the house.
+    var preview: Content?
+}
+
 extension Rule {
     /// The most characters of a title, a subtitle and a body, as a person counts them; what is longer is cut.
     static let maximumTitle = 100
     static let maximumBody = 500
-    /// The longest name to mute by, in characters.
+    /// The longest name to mute by, in characters; and of what something is about, or is told once by.
     static let maximumMute = 200
     /// The longest collapse key, in UTF-8 bytes (APNs' `apns-collapse-id`).
     static let maximumCollapseKey = 64
 
-    /// What it says about one event.
-    func content(_ scope: Scope) throws(PlacedProblem) -> Content {
+    /// What it says about one event, in the voice of the scope.
+    func utterance(_ scope: Scope, house: Language) throws(PlacedProblem) -> Utterance {
+        let wording = wording(in: scope.voice.language, house: house)
+        let content = try content(wording, scope, place: "say")
+        return Utterance(content: content, preview: try preview(of: content, wording, scope))
+    }
+
+    /// The words for a language: the nearest there are.
+    func wording(in language: Language, house: Language) -> Wording {
+        guard !say.translations.isEmpty,
+            let chosen = language.choice(of: Array(say.translations.keys) + [house]),
+            let translation = say.translations[chosen]
+        else { return say }
+        return say.overlaid(by: translation)
+    }
+
+    /// What these words say; also those of a summary.
+    func content(_ say: Wording, _ scope: Scope, place: String) throws(PlacedProblem) -> Content {
         func text(_ template: Template?, _ place: String, limit: Int = .max) throws(PlacedProblem) -> String? {
             guard let template else { return nil }
             do {
@@ -22,32 +45,60 @@ extension Rule {
             }
         }
         return Content(
-            title: try text(say.title, "say.title", limit: Rule.maximumTitle),
-            subtitle: try text(say.subtitle, "say.subtitle", limit: Rule.maximumTitle),
-            body: try text(say.body, "say.body", limit: Rule.maximumBody), badge: try badge(scope), sound: how.sound,
-            category: how.category, thread: try text(how.thread, "how.thread"),
-            deepLink: try text(say.deepLink, "say.deep-link"), image: try text(say.image, "say.image"),
-            data: try data(scope), silent: how.kind == .silent, interruptionLevel: how.interruptionLevel,
+            title: try text(say.title, "\(place).title", limit: Rule.maximumTitle),
+            subtitle: try text(say.subtitle, "\(place).subtitle", limit: Rule.maximumTitle),
+            body: try text(say.body, "\(place).body", limit: Rule.maximumBody), badge: try badge(scope),
+            sound: how.sound, category: how.category, thread: try text(how.thread, "how.thread"),
+            deepLink: try text(say.deepLink, "\(place).deep-link"), image: try text(say.image, "\(place).image"),
+            data: try data(say, scope, place: place), silent: how.kind == .silent,
+            interruptionLevel: how.interruptionLevel,
             collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: how.apns, fcm: how.fcm)
+    }
+
+    /// What strangers may read instead of it.
+    func preview(of content: Content, _ say: Wording, _ scope: Scope) throws(PlacedProblem) -> Content? {
+        var preview = content
+        switch how.privacy {
+        case .full: return Optional.none
+        case .generic: break
+        case .idOnly:
+            preview.data = nil
+            preview.deepLink = nil
+            preview.thread = nil
+        }
+        do {
+            preview.title = try say.preview?.title?.render(scope)
+            preview.body = try say.preview?.body?.render(scope)
+        } catch {
+            throw PlacedProblem("say.preview", error)
+        }
+        preview.subtitle = nil
+        preview.image = nil
+        return preview
     }
 
     /// By what a person can mute what it says about one event, the widest first.
     func mutes(_ scope: Scope) throws(PlacedProblem) -> [String] {
         var names: [String] = []
         for (index, template) in policy.mutes.enumerated() {
-            do {
-                let name = try template.render(scope)
-                if !name.isEmpty { names.append(name.excerpt(Rule.maximumMute)) }
-            } catch {
-                throw PlacedProblem("policy.mutes.\(index)", error)
-            }
+            let name = try name(template, scope, "policy.mutes.\(index)")
+            if !name.isEmpty { names.append(name) }
         }
         return names
     }
 
-    private func data(_ scope: Scope) throws(PlacedProblem) -> [String: JSONValue]? {
+    /// What is short and is looked up by.
+    func name(_ template: Template, _ scope: Scope, _ place: String) throws(PlacedProblem) -> String {
+        do { return try template.render(scope).replacing("\0", with: "").excerpt(Rule.maximumMute) } catch {
+            throw PlacedProblem(place, error)
+        }
+    }
+
+    private func data(
+        _ say: Wording, _ scope: Scope, place: String
+    ) throws(PlacedProblem) -> [String: JSONValue]? {
         guard let members = say.data else { return nil }
-        return try DataTemplate.object(members).render(scope, place: "say.data")?.object
+        return try DataTemplate.object(members).render(scope, place: "\(place).data")?.object
     }
 
     private func badge(_ scope: Scope) throws(PlacedProblem) -> Int? {
@@ -68,5 +119,26 @@ extension Rule {
                 .unsuitable(path: path, expected: "short enough: a collapse key has at most 64 bytes"))
         }
         return key
+    }
+}
+
+extension Rule.Wording {
+    /// These words, and those of a translation where it has its own.
+    func overlaid(by translation: Rule.Wording) -> Rule.Wording {
+        Rule.Wording(
+            title: translation.title ?? title, subtitle: translation.subtitle ?? subtitle,
+            body: translation.body ?? body, deepLink: translation.deepLink ?? deepLink,
+            image: translation.image ?? image, data: translation.data ?? data,
+            preview: preview.map { preview in
+                Preview(
+                    title: translation.preview?.title ?? preview.title,
+                    body: translation.preview?.body ?? preview.body)
+            })
+    }
+
+    /// Every tag of every wording, translations included.
+    var tags: [TemplateTag] {
+        [title, subtitle, body, deepLink, image].compactMap(\.self).flatMap(\.tags)
+            + (data.map { DataTemplate.object($0).tags } ?? []) + translations.values.flatMap(\.tags)
     }
 }

@@ -8,8 +8,10 @@ extension Rule {
         for (index, selector) in to.enumerated() {
             let place = to.count == 1 ? "to" : "to.\(index)"
             let excluded = try selector.excluded(scope, place: place)
-            for recipient in try selector.named(scope, place: place) where !excluded.contains(recipient.user) {
-                if seen.insert(recipient.user).inserted { recipients.append(recipient) }
+            for named in try selector.named(scope, place: place) where !excluded.contains(named.user) {
+                guard seen.insert(named.user).inserted else { continue }
+                recipients.append(
+                    NotificationDraft.Recipient(user: named.user, badge: try selector.badge(of: named, place: place)))
             }
         }
         return recipients
@@ -17,7 +19,7 @@ extension Rule {
 }
 
 extension Rule.Selector {
-    fileprivate func excluded(_ scope: Scope, place: String) throws(PlacedProblem) -> Set<UserID> {
+    func excluded(_ scope: Scope, place: String) throws(PlacedProblem) -> Set<UserID> {
         var users: Set<UserID> = []
         for path in except {
             let place = "\(place).except"
@@ -34,28 +36,33 @@ extension Rule.Selector {
         return users
     }
 
-    fileprivate func named(_ scope: Scope, place: String) throws(PlacedProblem) -> [NotificationDraft.Recipient] {
+    /// A user, and the element that names them.
+    struct Named {
+        var user: UserID
+        var element: JSONValue
+        var path: String
+    }
+
+    /// The users it names; one may come twice.
+    func named(_ scope: Scope, place: String) throws(PlacedProblem) -> [Named] {
         switch scope[users] {
         case nil: throw PlacedProblem("\(place).users", .missing(path: users))
         case .null: throw PlacedProblem("\(place).users", .null(path: users))
         case .array(let elements):
-            var recipients: [NotificationDraft.Recipient] = []
+            var found: [Named] = []
             for (index, element) in elements.enumerated() {
-                if let found = try recipient(element, at: "\(users).\(index)", place: place) {
-                    recipients.append(found)
-                }
+                if let named = try named(element, at: "\(users).\(index)", place: place) { found.append(named) }
             }
-            return recipients
-        case .some(let value): return try recipient(value, at: users, place: place).map { [$0] } ?? []
+            return found
+        case .some(let value): return try named(value, at: users, place: place).map { [$0] } ?? []
         }
     }
 
     /// The user that one element names, or `nil` for one that does not match.
-    private func recipient(
-        _ element: JSONValue, at path: String, place: String
-    ) throws(PlacedProblem) -> NotificationDraft.Recipient? {
+    private func named(_ element: JSONValue, at path: String, place: String) throws(PlacedProblem) -> Named? {
         guard let id else {
-            return NotificationDraft.Recipient(user: try user(element, at: path, place: "\(place).users"), badge: nil)
+            return Named(
+                user: try user(element, at: path, place: "\(place).users"), element: element, path: path)
         }
         guard case .object = element else {
             throw PlacedProblem("\(place).users", .unsuitable(path: path, expected: "an object"))
@@ -64,32 +71,27 @@ extension Rule.Selector {
         guard let value = element[path: id] else {
             throw PlacedProblem("\(place).id", .missing(path: "\(path).\(id)"))
         }
-        let user = try user(value, at: "\(path).\(id)", place: "\(place).id")
-        return NotificationDraft.Recipient(user: user, badge: try badge(of: element, at: path, place: place))
+        return Named(
+            user: try user(value, at: "\(path).\(id)", place: "\(place).id"), element: element, path: path)
     }
 
-    private func badge(of element: JSONValue, at path: String, place: String) throws(PlacedProblem) -> Int? {
+    fileprivate func badge(of named: Named, place: String) throws(PlacedProblem) -> Int? {
         guard let badge else { return nil }
         let place = "\(place).badge"
-        guard let value = element[path: badge] else {
-            throw PlacedProblem(place, .missing(path: "\(path).\(badge)"))
+        guard let value = named.element[path: badge] else {
+            throw PlacedProblem(place, .missing(path: "\(named.path).\(badge)"))
         }
         if value == .null { return nil }
         guard let number = value.badgeNumber else {
-            throw PlacedProblem(place, .unsuitable(path: "\(path).\(badge)", expected: JSONValue.badgeExpectation))
+            throw PlacedProblem(
+                place, .unsuitable(path: "\(named.path).\(badge)", expected: JSONValue.badgeExpectation))
         }
         return number
     }
 
     /// A user id: a text, or a number, which many upstreams count their users with.
     private func user(_ value: JSONValue, at path: String, place: String) throws(PlacedProblem) -> UserID {
-        let text: String? =
-            switch value {
-            case .string(let text): text
-            case .int(let number): String(number)
-            case .null, .bool, .double, .array, .object: nil
-            }
-        guard let user = text.flatMap(UserID.init(rawValue:)) else {
+        guard let user = value.userID else {
             throw PlacedProblem(place, .unsuitable(path: path, expected: "a user id"))
         }
         return user

@@ -5,8 +5,11 @@ struct Rule: Hashable, Sendable {
     /// Unique in its file; part of every notification's id, so renaming a rule makes it another.
     var name: String
     var when: Condition
-    /// Whoever any of these names hears of it, once.
+    /// Whoever any of these names hears of it, once; and so do the members of these groups.
     var to: [Selector]
+    var groups: [GroupSelector] = []
+    /// Instead of them.
+    var audience: AudienceSelector?
     var say: Wording
     var how: Manner
     var policy = Policy()
@@ -32,7 +35,7 @@ struct Rule: Hashable, Sendable {
         /// In objects: the path of the user's own badge.
         var badge: String?
         /// Paths of users who shall not hear of it.
-        var except: [String]
+        var except: [String] = []
     }
 
     /// The words. Members are named as in ``Content``.
@@ -43,6 +46,16 @@ struct Rule: Hashable, Sendable {
         var deepLink: Template?
         var image: Template?
         var data: [DataTemplate.Member]?
+        /// What is pushed instead of it where ``Manner/privacy`` is not full; without variables.
+        var preview: Preview?
+        /// In other languages than the file's: what is absent in one of them is as it is here.
+        var translations: [Language: Wording] = [:]
+
+        /// What strangers may read on a locked screen.
+        struct Preview: Hashable, Sendable {
+            var title: Template?
+            var body: Template?
+        }
     }
 
     /// The manner of delivery.
@@ -54,7 +67,16 @@ struct Rule: Hashable, Sendable {
             /// Changes the number on the app's icon, and nothing else.
             case badgeOnly = "badge-only"
         }
+        /// What leaves the house. The inbox always has all of it.
+        enum Privacy: String, Hashable, Sendable, CaseIterable {
+            case full
+            /// The preview, and what the app needs: data and link.
+            case generic
+            /// The preview and the notification's id.
+            case idOnly = "id-only"
+        }
         var kind: Kind = .alert
+        var privacy: Privacy = .full
         var lane: Lane = .interactive
         var sound: String?
         var badge: DataTemplate?

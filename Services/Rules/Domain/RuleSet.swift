@@ -13,12 +13,14 @@ struct RuleSet: Sendable {
     let rules: [Rule]
     /// How events tell about people.
     let signals: [SignalSource]
+    /// How events tell who belongs together.
+    let memberships: [MembershipSource]
     /// The rules that an event of a type can concern, in the order of the file.
     private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
 
     init(
         app: AppID, version: UUID, events: Set<String>, house: HouseRules = HouseRules(), rules: [Rule],
-        signals: [SignalSource] = []
+        signals: [SignalSource] = [], memberships: [MembershipSource] = []
     ) {
         self.app = app
         self.version = version
@@ -26,6 +28,7 @@ struct RuleSet: Sendable {
         self.house = house
         self.rules = rules
         self.signals = signals
+        self.memberships = memberships
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
             for event in rule.when.events { rulesByEvent[event, default: []].append(rule) }
@@ -48,10 +51,11 @@ struct RuleSet: Sendable {
 
     /// What an event tells about people.
     func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {
-        guard !signals.isEmpty else { return [] }
+        guard !signals.isEmpty || !memberships.isEmpty else { return [] }
         let scope = Scope(event: event)
         var found: [Signal] = []
         for source in signals { if let signal = try source.signal(event, scope) { found.append(signal) } }
+        for source in memberships { if let signal = try source.signal(event, scope) { found.append(signal) } }
         return found
     }
 
@@ -61,22 +65,58 @@ struct RuleSet: Sendable {
     /// is, so that the event can be replayed as a whole once the cause is mended.
     func evaluate(_ event: DomainEvent) throws(RenderError) -> [NotificationDraft] {
         var drafts: [NotificationDraft] = []
-        let scope = Scope(event: event)
+        let scope = Scope(event: event, voice: house.voice)
         for rule in rules(for: event) {
             do {
-                let recipients = try rule.recipients(scope)
-                guard !recipients.isEmpty else { continue }
-                drafts.append(
-                    NotificationDraft(
-                        rule: rule.name, lane: rule.how.lane, content: try rule.content(scope),
-                        expiresAfter: rule.how.expiresAfter, delivery: rule.how.delivery,
-                        countsUnread: rule.how.countsUnread, isNoise: rule.how.kind == .alert, policy: rule.policy,
-                        mutes: try rule.mutes(scope),
-                        recipients: recipients))
+                let draft = try rule.draft(scope, house)
+                if draft.isForSomebody { drafts.append(draft) }
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
             }
         }
         return drafts
+    }
+}
+
+extension Rule {
+    /// What it says about one event, and to whom.
+    fileprivate func draft(_ scope: Scope, _ house: HouseRules) throws(PlacedProblem) -> NotificationDraft {
+        var draft = NotificationDraft(
+            rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
+            delivery: how.delivery, countsUnread: how.countsUnread, isNoise: how.kind == .alert, policy: policy,
+            recipients: try recipients(scope), circles: try circles(scope), audience: try crowd(scope))
+        guard draft.isForSomebody else { return draft }
+        let utterance = try utterance(scope, house: house.language)
+        draft.content = utterance.content
+        draft.preview = utterance.preview
+        draft.mutes = try mutes(scope)
+        draft.terms = try terms(scope)
+        draft.voices = Voices(self, scope, house: house)
+        try draft.voices?.check()
+        try checkSummary(draft.terms, scope, house)
+        return draft
+    }
+
+    /// What a summary would lack of this event is the event's mistake now, and nobody's later.
+    private func checkSummary(
+        _ terms: NotificationDraft.Terms, _ scope: Scope, _ house: HouseRules
+    ) throws(PlacedProblem) {
+        guard let digest = policy.digest, let entry = terms.entry else { return }
+        for language in [house.language] + digest.say.translations.keys {
+            let voice = Voice(language: language, zone: house.zone)
+            _ = try summary(digest, of: [entry.values], voice, house: house.language)
+        }
+    }
+
+    private func terms(_ scope: Scope) throws(PlacedProblem) -> NotificationDraft.Terms {
+        var terms = NotificationDraft.Terms()
+        if let item = policy.item { terms.item = try self.name(item, scope, "policy.item") }
+        if terms.item?.isEmpty == true { terms.item = nil }
+        terms.plan = try policy.schedule?.plan(scope)
+        terms.entry = try policy.digest?.entry(rule: name, scope)
+        if let dedupe = policy.dedupe {
+            terms.dedupe = "\(name)/\(try self.name(dedupe.key, scope, "policy.dedupe.key"))"
+        }
+        return terms
     }
 }

@@ -9,6 +9,8 @@ struct Saying: Hashable, Sendable {
     var rule: String
     var lane: Lane
     var content: Content
+    /// What is pushed instead of it.
+    var preview: Content?
     var mutes: [String]
     var expiresAt: Timestamp?
     var delivery: DeliveryPolicy?
@@ -23,7 +25,8 @@ struct Saying: Hashable, Sendable {
         to recipients: [Notification.Recipient], quietly: Bool, id: (Int, [Notification.Recipient]) -> UUID
     ) -> [Notification] {
         let size = Notification.maximumRecipients
-        let content = quietly ? content.quiet : content
+        let said = preview ?? content
+        let content = quietly ? said.quiet : said
         return stride(from: 0, to: recipients.count, by: size).enumerated().map { index, start in
             let recipients = Array(recipients[start..<min(start + size, recipients.count)])
             return Notification(
@@ -65,6 +68,12 @@ struct EventCase: Sendable {
         var recipients: [Notification.Recipient]
         /// The ids of its messages are made of these.
         var source: String
+        var voice = ""
+        var terms = NotificationDraft.Terms()
+        var voices: Voices?
+        /// Groups whose members are not among the recipients yet.
+        var circles: [Circle] = []
+        var audience: Audience?
     }
 
     init(
@@ -83,6 +92,7 @@ extension EventCase.Statement {
     ///
     /// - Parameter unread: how much each person has not read.
     func notifications(_ answers: [UUID: Judgement.Answer], unread: [PersonKey: Int]) -> [Notification] {
+        guard audience == nil else { return announcements }
         func users(_ answer: Judgement.Answer) -> [Notification.Recipient] {
             recipients.filter { answers[$0.notification] == answer }.map { recipient in
                 guard countsUnread else { return recipient }
@@ -96,9 +106,68 @@ extension EventCase.Statement {
 
     /// - Parameter quietly: makes other messages, with ids of their own.
     func notifications(to recipients: [Notification.Recipient], quietly: Bool) -> [Notification] {
-        let rule = "\(saying.app)/\(saying.rule)" + (quietly ? "/quietly" : "")
+        guard audience == nil else { return announcements }
+        let rule = "\(saying.app)/\(saying.rule)\(voice)" + (quietly ? "/quietly" : "")
         return saying.notifications(to: recipients, quietly: quietly) { index, _ in
             DerivedID.message(source: source, event: saying.correlation, rule: rule, index: index)
+        }
+    }
+}
+
+extension EventCase.Statement {
+    /// The one message to an audience. It is said again when the event comes again, and begins one campaign.
+    private var announcements: [Notification] {
+        guard let audience else { return [] }
+        let id = DerivedID.message(
+            source: source, event: saying.correlation, rule: "\(saying.app)/\(saying.rule)", index: 0)
+        return [
+            Notification(
+                trace: Trace(
+                    id: id, correlation: saying.correlation, causation: saying.correlation,
+                    traceparent: saying.traceparent),
+                app: saying.app, rule: saying.rule, lane: saying.lane, content: saying.preview ?? saying.content,
+                expiresAt: saying.expiresAt, delivery: saying.delivery, recipients: [], audience: audience)
+        ]
+    }
+
+    /// With these members of its groups, each once, after who is named.
+    func joined(by members: [UserID]) -> EventCase.Statement {
+        var statement = self
+        statement.circles = []
+        var seen = Set(recipients.map(\.user))
+        let rule = "\(saying.app)/\(saying.rule)"
+        for user in members where seen.insert(user).inserted {
+            statement.recipients.append(
+                Notification.Recipient(
+                    user: user,
+                    notification: DerivedID.notification(
+                        source: source, event: saying.correlation, rule: rule, recipient: user)))
+        }
+        return statement
+    }
+
+    /// One for each voice that its people have to be spoken to in.
+    func voiced(_ people: [PersonKey: Person]) -> [EventCase.Statement] {
+        guard let voices, audience == nil else { return [self] }
+        var order: [Voice] = []
+        var groups: [Voice: [Notification.Recipient]] = [:]
+        for recipient in recipients {
+            let settings = people[PersonKey(app: saying.app, user: recipient.user)]?.settings
+            let voice = voices.voice(for: settings ?? PersonalSettings())
+            if groups[voice] == nil { order.append(voice) }
+            groups[voice, default: []].append(recipient)
+        }
+        return order.map { voice in
+            var statement = self
+            statement.voices = nil
+            statement.recipients = groups[voice, default: []]
+            // What it says was tried in every language; a zone cannot make it fail.
+            guard let utterance = try? voices.utterance(voice) else { return statement }
+            statement.voice = "/\(voice.language.tag)/\(voice.zone.name)"
+            statement.saying.id = DerivedID.uuid5(saying.id, ["voice", statement.voice])
+            statement.saying.content = utterance.content
+            statement.saying.preview = utterance.preview
+            return statement
         }
     }
 }

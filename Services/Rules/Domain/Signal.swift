@@ -8,6 +8,10 @@ enum Signal: Hashable, Sendable {
     case gone(UserID, device: String)
     /// The person has read what the inbox holds of a thread or, without one, all of it.
     case read(UserID, thread: String?)
+    /// These belong to a group now, with these roles; or do not any more; or are all who do.
+    case membership(group: String, [UserID: String?], MembershipSource.Change)
+    /// This need not be told any more.
+    case done(item: String)
 
     /// The longest that an app is taken to be open without another word.
     static let longestLease = Duration.seconds(600)
@@ -21,11 +25,11 @@ struct SignalSource: Hashable, Sendable {
     /// Where it stands in the file: `presence.0`.
     var place: String
     var when: Rule.Condition
-    /// The path of the user's id.
-    var user: String
+    /// The path of the user's id; `nil` for what is done for everybody.
+    var user: String?
     /// The path of the device's name.
     var device: String?
-    /// What stands on the screen, or was read.
+    /// What stands on the screen, or was read, or is done.
     var thread: Template?
     var kind: Kind
 
@@ -33,14 +37,18 @@ struct SignalSource: Hashable, Sendable {
         case present(for: Duration)
         case gone
         case read
+        case done
     }
 
     /// What this event tells; `nil` if nothing.
     func signal(_ event: DomainEvent, _ scope: Scope) throws(RenderError) -> Signal? {
         guard when.events.contains(event.type), when.holds(event) else { return nil }
         do throws(PlacedProblem) {
-            guard let user = scope[user]?.userID else {
-                throw PlacedProblem("user", .unsuitable(path: user, expected: "a user id"))
+            guard let path = user else {
+                return try thread(scope).map { .done(item: $0.excerpt(Rule.maximumMute)) }
+            }
+            guard let user = scope[path]?.userID else {
+                throw PlacedProblem("user", .unsuitable(path: path, expected: "a user id"))
             }
             let device = try device(scope)
             switch kind {
@@ -48,6 +56,7 @@ struct SignalSource: Hashable, Sendable {
                 return .present(user, device: device, viewing: try thread(scope), for: lease)
             case .gone: return .gone(user, device: device)
             case .read: return .read(user, thread: try thread(scope))
+            case .done: return Optional.none
             }
         } catch {
             throw RenderError(rule: place, place: error.place, problem: error.problem)
@@ -68,7 +77,13 @@ struct SignalSource: Hashable, Sendable {
             let name = try thread.render(scope).replacing("\0", with: "")
             return name.isEmpty ? nil : name
         } catch {
-            throw PlacedProblem(kind == .read ? "thread" : "viewing", error)
+            let place =
+                switch kind {
+                case .present, .gone: "viewing"
+                case .read: "thread"
+                case .done: "item"
+                }
+            throw PlacedProblem(place, error)
         }
     }
 }

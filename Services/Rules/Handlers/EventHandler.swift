@@ -44,10 +44,10 @@ struct EventHandler: StageHandler {
             case .settle(let disposition): return Verdict(disposition)
             case .decide(let draft):
                 let key = draft.event.record.key
-                guard first[key] == index, case .decided(let answers) = rulings.answers[key] else {
+                guard first[key] == index, case .decided(let answers, let statements) = rulings.answers[key] else {
                     return Verdict(.discard(.duplicate))
                 }
-                return draft.verdict(answers, unread: rulings.unread)
+                return draft.verdict(answers, statements, unread: rulings.unread)
             }
         }
     }
@@ -84,30 +84,39 @@ struct EventHandler: StageHandler {
     }
 }
 
-/// An event with the messages that say all of it to everybody, which most often is what is published.
+/// An event with the messages that say all of it to everybody it names, which most often is what is published.
 struct EventDraft {
     let event: EventCase
     private let everything: [Outbound]
+    /// Whether who is told, and in which words, is known from the event alone.
+    private let isPlain: Bool
 
     /// - Throws: for a message that no stage would take: better now than when it has been decided.
     init(_ event: EventCase) throws(WireError) {
         self.event = event
+        isPlain = event.statements.allSatisfy { $0.circles.isEmpty && $0.voices == nil }
         everything = try EventDraft.outbound(
             event.statements.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
     }
 
     /// What is published when this was decided.
     ///
-    /// - Parameter unread: how much each person has not read, of those whose badge says so.
-    func verdict(_ answers: [UUID: Judgement.Answer], unread: [PersonKey: Int]) -> Verdict {
-        count(answers)
-        let isForAll = event.statements.allSatisfy { statement in
-            !statement.countsUnread && statement.recipients.allSatisfy { answers[$0.notification] == .push }
-        }
+    /// - Parameters:
+    ///   - statements: what is said, with everybody to whom it is said.
+    ///   - unread: how much each person has not read, of those whose badge says so.
+    func verdict(
+        _ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement], unread: [PersonKey: Int]
+    ) -> Verdict {
+        count(answers, statements)
+        let isForAll =
+            isPlain
+            && event.statements.allSatisfy { statement in
+                !statement.countsUnread && statement.recipients.allSatisfy { answers[$0.notification] == .push }
+            }
         guard !isForAll else { return .done(everything) }
         do {
             return .done(
-                try EventDraft.outbound(event.statements.flatMap { $0.notifications(answers, unread: unread) }))
+                try EventDraft.outbound(statements.flatMap { $0.notifications(answers, unread: unread) }))
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
@@ -127,8 +136,8 @@ struct EventDraft {
     /// |---|---|---|---|
     /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users who are told at once |
     /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by what was decided at once |
-    private func count(_ answers: [UUID: Judgement.Answer]) {
-        for statement in event.statements {
+    private func count(_ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement]) {
+        for statement in statements {
             var counts: [String: Int] = [:]
             for recipient in statement.recipients {
                 if let answer = answers[recipient.notification] { counts[answer.word, default: 0] += 1 }

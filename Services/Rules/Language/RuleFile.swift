@@ -3,19 +3,26 @@ import Yams
 
 /// An app's rule file: `<app>.yaml`.
 enum RuleFile {
-    static let keys = ["app", "zone", "types", "caps", "events", "presence", "reads", "rules"]
+    static let keys = [
+        "app", "language", "zone", "types", "caps", "events", "groups", "presence", "reads", "done", "rules",
+    ]
     static let required = ["app", "events", "rules"]
 
     /// Reads a rule file, or reports every mistake in it.
     ///
     /// - Parameter file: the file's name without its folder; it says which app the rules are for, and so does the file.
     static func parse(_ text: String, file: String) throws(RuleFileError) -> RuleSet {
-        let reader = RuleFileReader(file: file)
-        let ruleSet = reader.compose(text).flatMap { reader.ruleSet($0, text: text) }
+        let (ruleSet, reader) = read(text, file: file)
         guard let ruleSet, reader.problems.isEmpty else {
             throw RuleFileError(problems: reader.problems.sorted { ($0.line, $0.key) < ($1.line, $1.key) })
         }
         return ruleSet
+    }
+
+    /// What a reading finds, and who has read: it knows every mistake, and which keys each mapping may have.
+    static func read(_ text: String, file: String) -> (RuleSet?, RuleFileReader) {
+        let reader = RuleFileReader(file: file)
+        return (reader.compose(text).flatMap { reader.ruleSet($0, text: text) }, reader)
     }
 }
 
@@ -36,17 +43,18 @@ extension RuleFileReader {
     fileprivate func ruleSet(_ root: Field, text: String) -> RuleSet? {
         guard let table = table(root, keys: RuleFile.keys, required: RuleFile.required) else { return nil }
         let app = table["app"].flatMap { appID($0) }
-        let catalog = table["events"].flatMap { events($0) } ?? [:]
+        catalog = table["events"].flatMap { events($0) } ?? [:]
         let house = self.house(table)
         let rules = table["rules"].flatMap { ruleList($0, catalog, house) }
         let signals =
             (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
+            + (table["done"].map { done($0, catalog) } ?? [])
+        let memberships = table["groups"].map { groups($0, catalog) } ?? []
         // Examples are tried only on rules that are whole.
         guard let app, let rules, problems.isEmpty else { return nil }
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
-            house: house, rules: rules,
-            signals: signals)
+            house: house, rules: rules, signals: signals, memberships: memberships)
         check(ruleSet, against: catalog)
         checkSignals(ruleSet, against: catalog)
         return ruleSet

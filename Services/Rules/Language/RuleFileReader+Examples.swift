@@ -10,7 +10,8 @@ extension RuleFileReader {
             // Examples have data only, so what a rule asks of source and subject is not tried.
             var tried = rule
             tried.when.attributes = nil
-            let alone = RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], rules: [tried])
+            let alone = RuleSet(
+                app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: [tried])
             let examples = rule.when.events.flatMap { type in
                 catalog[type]?.examples.map { RuleFileReader.event(type, data: $0, app: ruleSet.app) } ?? []
             }
@@ -31,18 +32,26 @@ extension RuleFileReader {
 
     /// Tries on the examples what events tell about people.
     func checkSignals(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
-        for source in ruleSet.signals {
-            let examples = source.when.events.flatMap { type in
-                catalog[type]?.examples.map { RuleFileReader.event(type, data: $0, app: ruleSet.app) } ?? []
-            }
-            for event in examples {
-                do {
-                    _ = try source.signal(event, Scope(event: event))
-                } catch {
-                    let key = "\(source.place).\(error.place)"
-                    report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")
-                    break
-                }
+        for source in ruleSet.memberships {
+            tryExamples(source.when, source.place, catalog, ruleSet.app, source.signal)
+        }
+        for source in ruleSet.signals { tryExamples(source.when, source.place, catalog, ruleSet.app, source.signal) }
+    }
+
+    private func tryExamples(
+        _ when: Rule.Condition, _ place: String, _ catalog: [String: EventShape], _ app: AppID,
+        _ signal: (DomainEvent, Scope) throws(RenderError) -> Signal?
+    ) {
+        let examples = when.events.flatMap { type in
+            catalog[type]?.examples.map { RuleFileReader.event(type, data: $0, app: app) } ?? []
+        }
+        for event in examples {
+            do {
+                _ = try signal(event, Scope(event: event))
+            } catch {
+                let key = "\(place).\(error.place)"
+                report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")
+                return
             }
         }
     }

@@ -6,12 +6,13 @@ extension RuleFileReader {
     func manner(_ field: Field, _ shapes: [EventShape]) -> Rule.Manner? {
         let keys = [
             "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
-            "delivery", "apns", "fcm",
+            "delivery", "privacy", "apns", "fcm",
         ]
         guard let table = table(field, keys: keys) else { return nil }
         let countsUnread = table["badge"].map(isUnread) ?? false
         return Rule.Manner(
             kind: table["as"].flatMap { choice($0) } ?? .alert,
+            privacy: table["privacy"].flatMap { choice($0) } ?? .full,
             lane: table["lane"].flatMap { choice($0) } ?? .interactive,
             sound: table["sound"].flatMap { text($0) },
             badge: countsUnread ? nil : table["badge"].flatMap { badge($0, shapes) },

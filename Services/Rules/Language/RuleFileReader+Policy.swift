@@ -7,8 +7,18 @@ extension RuleFileReader {
     /// The members of a file that hold for all of its rules.
     func house(_ table: [String: Field]) -> HouseRules {
         HouseRules(
-            zone: table["zone"].flatMap { zone($0) } ?? .utc, types: table["types"].map(types) ?? [:],
+            zone: table["zone"].flatMap { zone($0) } ?? .utc,
+            language: table["language"].flatMap { language($0) } ?? .english, types: table["types"].map(types) ?? [:],
             caps: table["caps"].map(caps) ?? [:])
+    }
+
+    private func language(_ field: Field) -> Language? {
+        guard let name = text(field) else { return nil }
+        guard let language = Language(name) else {
+            report(field, "“\(name)” is not a language tag of BCP 47, such as en or pt-BR")
+            return nil
+        }
+        return language
     }
 
     private func zone(_ field: Field) -> Zone? {
@@ -72,7 +82,11 @@ extension RuleFileReader {
 // MARK: - What a rule says about its noise
 
 extension RuleFileReader {
-    static let policyKeys = ["type", "mutes", "presence", "caps", "surplus", "quiet-hours", "hold-for", "inbox"]
+    static let policyKeys = [
+        "type", "mutes", "presence", "caps", "surplus", "quiet-hours", "hold-for", "inbox", "item", "schedule",
+        "digest",
+        "dedupe", "report",
+    ]
 
     func policy(_ field: Field, _ shapes: [EventShape], _ house: HouseRules) -> Rule.Policy? {
         guard let table = table(field, keys: RuleFileReader.policyKeys) else { return nil }
@@ -85,7 +99,13 @@ extension RuleFileReader {
         policy.quietHours = table["quiet-hours"].flatMap { choice($0) } ?? .hold
         policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.usualHold
         policy.inbox = table["inbox"].flatMap(flag) ?? true
+        policy.item = table["item"].flatMap { template($0, shapes) }
+        policy.schedule = table["schedule"].flatMap { schedule($0, shapes, isSummedUp: table["digest"] != nil) }
+        policy.digest = table["digest"].flatMap { digest($0, shapes) }
+        policy.dedupe = table["dedupe"].flatMap { dedupe($0, shapes) }
+        policy.isReported = table["report"].flatMap(flag) ?? false
         checkSense(policy, table, house)
+        checkGathering(policy, table)
         return policy
     }
 
@@ -104,7 +124,7 @@ extension RuleFileReader {
             }
         }
         guard let type = policy.type, house.types[type]?.isCritical == true else { return }
-        for key in ["mutes", "presence", "caps", "quiet-hours"] {
+        for key in ["mutes", "presence", "caps", "quiet-hours", "digest"] {
             if let field = table[key] {
                 report(field, "“\(type)” is critical: it is pushed past mutes, presence, caps and quiet hours")
             }

@@ -1,4 +1,5 @@
 import PushProtocol
+import Yams
 
 extension RuleFileReader {
     /// One rule, or `nil` when something without which it is none is wrong.
@@ -9,15 +10,18 @@ extension RuleFileReader {
         _ = table["about"].map { text($0) }
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
-        let to = table["to"].flatMap { selectors($0, shapes) }
+        let to = table["to"].flatMap { address($0, shapes) }
         let say = table["say"].map { wording($0, shapes) } ?? Rule.Wording()
         let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
         let policy = table["policy"].map { self.policy($0, shapes, house) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
-        let rule = Rule(name: name, when: when, to: to, say: say, how: how, policy: policy)
+        let rule = Rule(
+            name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, say: say, how: how,
+            policy: policy)
         if problems.count == found {
             checkSense(rule, field)
             if let field = table["policy"] { checkPolicy(rule, field) }
+            checkPrivacy(rule, field)
         }
         return rule
     }
@@ -26,7 +30,9 @@ extension RuleFileReader {
     private func checkSense(_ rule: Rule, _ field: Field) {
         let speaks = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
         switch rule.how.kind {
-        case .alert where rule.say.title == nil && rule.say.body == nil:
+        case .alert where rule.policy.sumsUpAll && rule.say != Rule.Wording():
+            report(field, "all of it is summed up, so only what the “digest” says is said: there is no “say” beside it")
+        case .alert where !rule.policy.sumsUpAll && rule.say.title == nil && rule.say.body == nil:
             report(field, "an alert needs a title or a body under “say”; “as: silent” under “how” shows nothing")
         case .silent where speaks:
             report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
@@ -43,8 +49,31 @@ extension RuleFileReader {
         }
     }
 
+    /// What a rule that is not told in full needs, and what it would tell nevertheless.
+    private func checkPrivacy(_ rule: Rule, _ field: Field) {
+        let wordings = [rule.policy.sumsUpAll ? nil : rule.say, rule.policy.digest?.say].compactMap(\.self)
+        switch rule.how.privacy {
+        case .full:
+            if wordings.contains(where: { $0.preview != nil }) {
+                report(field, "a “preview” is pushed with “privacy: generic” or “id-only” under “how” only")
+            }
+        case .generic, .idOnly:
+            if wordings.contains(where: { $0.preview?.title == nil && $0.preview?.body == nil }) {
+                report(field, "“privacy: \(rule.how.privacy.rawValue)” needs a “preview” that is pushed, under “say”")
+            }
+            if rule.how.kind != .alert {
+                report(field, "only an alert has a preview: “as: \(rule.how.kind.rawValue)” shows nothing")
+            }
+        }
+    }
+
     private func checkPolicy(_ rule: Rule, _ field: Field) {
-        if rule.how.kind != .alert {
+        if rule.audience != nil {
+            report(
+                field,
+                "the registry alone knows who belongs to an audience, so nobody can be asked: there is no “policy”, and it is in no inbox; a “group” has both"
+            )
+        } else if rule.how.kind != .alert {
             report(field, "only an alert makes noise: “as: \(rule.how.kind.rawValue)” needs no policy")
         } else if rule.policy.presence == .thread, rule.how.thread == nil {
             report(field, "“presence: thread” needs the “thread” that this is about, under “how”")
@@ -85,7 +114,7 @@ extension RuleFileReader {
     }
 
     /// A pattern whose every field some example has, at the path that `place` makes of it.
-    private func checkedPattern(_ field: Field, _ shapes: [EventShape], place: (String) -> String) -> Pattern? {
+    func checkedPattern(_ field: Field, _ shapes: [EventShape], place: (String) -> String) -> Pattern? {
         guard let pattern = pattern(field) else { return nil }
         for path in pattern.paths {
             let key = "\(field.path).\(path)"
@@ -98,13 +127,45 @@ extension RuleFileReader {
 // MARK: - to
 
 extension RuleFileReader {
-    private func selectors(_ field: Field, _ shapes: [EventShape]) -> [Rule.Selector]? {
+    private func address(_ field: Field, _ shapes: [EventShape]) -> Address? {
         guard let fields = oneOrMore(field) else { return nil }
-        let selectors = fields.compactMap { selector($0, shapes) }
-        return selectors.count == fields.count ? selectors : nil
+        var address = Address()
+        for field in fields {
+            guard let mapping = field.node.mapping else {
+                report(field, "expected keys with values, not \(field.node.kind)")
+                return nil
+            }
+            let names = Set(mapping.keys.compactMap { $0.scalar?.string })
+            if names.contains("group") {
+                let keys = ["group", "role", "except"]
+                guard let table = table(field, keys: keys, required: ["group"]),
+                    let selector = groupSelector(table, shapes)
+                else { return nil }
+                address.groups.append(selector)
+            } else if !names.isDisjoint(with: ["audience", "topic", "tag"]) {
+                guard let table = table(field, keys: ["audience", "topic", "tag"]),
+                    let audience = audienceSelector(table, shapes)
+                else { return nil }
+                if fields.count > 1 || table.count > 1 {
+                    report(field, "an audience stands alone: the registry alone knows who belongs to it")
+                }
+                address.audience = audience
+            } else {
+                guard let selector = userSelector(field, shapes) else { return nil }
+                address.users.append(selector)
+            }
+        }
+        return address
     }
 
-    private func selector(_ field: Field, _ shapes: [EventShape]) -> Rule.Selector? {
+    /// Whom a rule addresses.
+    private struct Address {
+        var users: [Rule.Selector] = []
+        var groups: [Rule.GroupSelector] = []
+        var audience: Rule.AudienceSelector?
+    }
+
+    private func userSelector(_ field: Field, _ shapes: [EventShape]) -> Rule.Selector? {
         guard let table = table(field, keys: ["users", "id", "where", "badge", "except"], required: ["users"]),
             let users = table["users"].flatMap({ path($0, shapes) })
         else { return nil }
@@ -113,7 +174,12 @@ extension RuleFileReader {
                 report(value, "“id” must say which field of each object is the user")
             }
         }
-        return Rule.Selector(
+        return selector(users, table, shapes)
+    }
+
+    /// The rest of what names users, given where they stand.
+    func selector(_ users: String, _ table: [String: Field], _ shapes: [EventShape]) -> Rule.Selector {
+        Rule.Selector(
             users: users, id: table["id"].flatMap { path($0, shapes, below: users) },
             matching: table["id"] == nil
                 ? nil : table["where"].flatMap { field in checkedPattern(field, shapes) { "\(users).\($0)" } },

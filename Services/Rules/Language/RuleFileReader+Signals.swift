@@ -21,17 +21,25 @@ extension RuleFileReader {
         }
     }
 
+    /// How upstream tells that something need not be told any more.
+    func done(_ field: Field, _ catalog: [String: EventShape]) -> [SignalSource] {
+        sources(field, catalog, keys: ["event", "data", "item"], required: ["event", "item"]) { table, shapes in
+            (.done, table["item"].flatMap { template($0, shapes) })
+        }
+    }
+
     private func sources(
-        _ field: Field, _ catalog: [String: EventShape], keys: [String],
+        _ field: Field, _ catalog: [String: EventShape], keys: [String], required: [String] = ["event", "user"],
         _ rest: ([String: Field], [EventShape]) -> (SignalSource.Kind, Template?)
     ) -> [SignalSource] {
         (list(field) ?? []).compactMap { field in
-            guard let table = table(field, keys: keys, required: ["event", "user"]),
+            guard let table = table(field, keys: keys, required: required),
                 let when = condition(field, table, catalog: catalog)
             else { return nil }
             let shapes = when.events.compactMap { catalog[$0] }
             let (kind, thread) = rest(table, shapes)
-            guard let user = table["user"].flatMap({ path($0, shapes) }) else { return nil }
+            let user = table["user"].flatMap { path($0, shapes) }
+            guard user != nil || !required.contains("user") else { return nil }
             return SignalSource(
                 place: field.path, when: when, user: user, device: table["device"].flatMap { path($0, shapes) },
                 thread: thread, kind: kind)

@@ -2,11 +2,24 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    /// What a rule says.
+    private static let wordingKeys = ["title", "subtitle", "body", "deep-link", "image", "data", "preview"]
+
+    /// What a rule says, in all of its languages.
     func wording(_ field: Field, _ shapes: [EventShape]) -> Rule.Wording? {
-        guard let table = table(field, keys: ["title", "subtitle", "body", "deep-link", "image", "data"]) else {
-            return nil
+        guard let table = table(field, keys: RuleFileReader.wordingKeys + ["languages"]) else { return nil }
+        var wording = words(table, shapes)
+        for (name, value) in table["languages"].flatMap(members) ?? [] {
+            guard let language = Language(name) else {
+                report(value, "“\(name)” is not a language tag of BCP 47, such as de or pt-BR")
+                continue
+            }
+            guard let table = self.table(value, keys: RuleFileReader.wordingKeys) else { continue }
+            wording.translations[language] = words(table, shapes)
         }
+        return wording
+    }
+
+    private func words(_ table: [String: Field], _ shapes: [EventShape]) -> Rule.Wording {
         func template(_ key: String, limit: Int = .max) -> Template? {
             table[key].flatMap { self.template($0, shapes, limit: limit) }
         }
@@ -14,7 +27,23 @@ extension RuleFileReader {
             title: template("title", limit: Rule.maximumTitle),
             subtitle: template("subtitle", limit: Rule.maximumTitle),
             body: template("body", limit: Rule.maximumBody), deepLink: template("deep-link"),
-            image: template("image"), data: table["data"].flatMap { data($0, shapes) })
+            image: template("image"), data: table["data"].flatMap { data($0, shapes) },
+            preview: table["preview"].flatMap { preview($0) })
+    }
+
+    /// What strangers may read: the same for every event.
+    private func preview(_ field: Field) -> Rule.Wording.Preview? {
+        table(field, keys: ["title", "body"]).map { table in
+            func fixed(_ key: String, limit: Int) -> Template? {
+                guard let field = table[key], let template = template(field, [], limit: limit) else { return nil }
+                if !template.tags.isEmpty {
+                    report(field, "a preview is what strangers may read: it has no variables")
+                }
+                return template
+            }
+            return Rule.Wording.Preview(
+                title: fixed("title", limit: Rule.maximumTitle), body: fixed("body", limit: Rule.maximumBody))
+        }
     }
 
     /// A text with variables.

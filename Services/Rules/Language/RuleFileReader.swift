@@ -16,6 +16,10 @@ final class RuleFileReader {
 
     let file: String
     private(set) var problems: [RuleProblem] = []
+    /// The keys that each mapping may have, by its path: what the JSON Schema for editors is held against.
+    private(set) var tables: [String: [String]] = [:]
+    /// The events that the file describes, by type, once it was read.
+    var catalog: [String: EventShape] = [:]
     /// The line of every field that was looked at, for what is found wrong later.
     private var lines: [String: Int] = [:]
 
@@ -66,6 +70,7 @@ extension RuleFileReader {
 
     /// The members of a mapping that may have these keys and no others.
     func table(_ field: Field, keys: [String], required: [String] = []) -> [String: Field]? {
+        tables[field.path] = keys
         guard let members = members(field) else { return nil }
         var present = Set(members.map(\.name))
         for (name, value) in members where !keys.contains(name) {

@@ -24,8 +24,17 @@ struct DecisionStore: Sendable {
     enum Ruling: Sendable {
         /// Seen before, and nothing is left to do.
         case settled
-        /// By notification: what became of it when the event came first. Holds those that were decided then.
-        case decided([UUID: Judgement.Answer])
+        /// By notification: what became of it when the event came first. Holds those that were decided then. And what is
+        /// said, with the members of its groups and in everybody's voice.
+        case decided([UUID: Judgement.Answer], [EventCase.Statement])
+    }
+
+    /// What is known of an event that was seen before.
+    private struct Memory {
+        var isSettled = false
+        var answers: [UUID: Judgement.Answer] = [:]
+        /// By rule: whom it told.
+        var users: [String: [UserID]] = [:]
     }
 
     /// Decides a batch in one transaction. An event that was seen before is not decided again, and nobody is charged for
@@ -42,54 +51,99 @@ struct DecisionStore: Sendable {
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 let new = try await transaction.query(DecisionStore.insert(events.map(\.record))).keys
-                var rulings = Rulings()
-                rulings.answers = try await seen(Set(events.map(\.record.key)).subtracting(new), transaction)
-                let fresh = events.filter { new.contains($0.record.key) }
-                for (key, answers) in try await decide(fresh, transaction, now: now) {
-                    rulings.answers[key] = .decided(answers)
-                }
-                rulings.unread = try await transaction.unread(Set(events.flatMap(\.counted)))
-                return rulings
+                let seen = try await seen(Set(events.map(\.record.key)).subtracting(new), transaction)
+                try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
+                var present: [EventCase] = []
+                for event in events where seen[event.record.key]?.isSettled != true { present.append(event) }
+                try await gatherMembers(&present, seen, transaction)
+                return try await decide(present, new: new, seen, transaction, now: now)
             }
         }
     }
 
-    /// Decides about events that nobody has decided about.
-    private func decide(
-        _ events: [EventCase], _ transaction: PostgresTransaction, now: Timestamp
-    ) async throws -> [UUID: [UUID: Judgement.Answer]] {
-        try await transaction.take(events, now: now)
-        var people = try await transaction.people(
-            asked: events.flatMap(\.asked), charged: events.flatMap(\.charged), watched: events.flatMap(\.watched),
-            now: now)
-        var rulings: [UUID: [UUID: Judgement.Answer]] = [:]
-        var writes = RulingWrites(decidedAt: now)
-        for event in events {
-            let decisions = event.judge(&people, now: now)
-            writes.read(event)
-            writes.add(event, decisions, spread: spread)
-            rulings[event.record.key] = Dictionary(decisions.map { ($0.notification, $0.judgement.answer) }) {
-                first, _ in
-                first
+    /// Puts the members of groups among the recipients: those who belong to it now or, for an event that was seen before,
+    /// those who were told then.
+    private func gatherMembers(
+        _ events: inout [EventCase], _ seen: [UUID: Memory], _ transaction: PostgresTransaction
+    ) async throws {
+        let fresh = events.filter { seen[$0.record.key] == nil }.flatMap { event in
+            event.statements.flatMap { statement in
+                statement.circles.map { GroupKey(app: event.record.app, group: $0.group) }
             }
         }
-        for key in Set(events.flatMap(\.charged)) { writes.logs[key] = people[key]?.logs }
-        if !writes.isEmpty { try await transaction.execute(writes.sql()) }
+        let members = try await transaction.members(of: Set(fresh))
+        for index in events.indices {
+            let record = events[index].record
+            let memory = seen[record.key]
+            events[index].statements = events[index].statements.map { statement in
+                guard !statement.circles.isEmpty else { return statement }
+                let users =
+                    memory?.users[statement.saying.rule]
+                    ?? statement.circles.flatMap { circle in
+                        members[GroupKey(app: record.app, group: circle.group), default: []]
+                            .filter(circle.takes).map(\.user)
+                    }
+                return statement.joined(by: users)
+            }
+        }
+    }
+
+    /// Decides about events that nobody has decided about, and finds the words for those that somebody has.
+    private func decide(
+        _ events: [EventCase], new: Set<UUID>, _ seen: [UUID: Memory], _ transaction: PostgresTransaction,
+        now: Timestamp
+    ) async throws -> Rulings {
+        var rulings = Rulings()
+        for (key, memory) in seen where memory.isSettled { rulings.answers[key] = .settled }
+        let fresh = events.filter { new.contains($0.record.key) }
+        let news = try await transaction.news(of: fresh, now: now)
+        let revoiced = events.filter { !new.contains($0.record.key) }.flatMap { event in
+            event.statements.contains { $0.voices != nil } ? event.asked : []
+        }
+        var people = try await transaction.people(
+            asked: fresh.flatMap(\.asked) + revoiced, charged: fresh.flatMap(\.charged),
+            watched: fresh.flatMap(\.watched), now: now)
+        try await transaction.told(fresh, &people, now: now)
+        var writes = RulingWrites(decidedAt: now)
+        for var event in events {
+            event.statements = event.statements.flatMap { $0.voiced(people) }
+            let key = event.record.key
+            if let memory = seen[key] {
+                rulings.answers[key] = .decided(memory.answers, event.statements)
+                continue
+            }
+            let decisions = event.judge(&people, news, now: now)
+            writes.read(event)
+            writes.add(event, decisions, people, spread: spread)
+            rulings.answers[key] = .decided(
+                Dictionary(decisions.map { ($0.notification, $0.judgement.answer) }) { first, _ in first },
+                event.statements)
+        }
+        for key in Set(fresh.flatMap(\.charged)) {
+            writes.logs[key] = people[key]?.logs
+            writes.told[key] = people[key]?.told
+        }
+        try await transaction.keep(writes, people, now: now)
+        rulings.unread = try await transaction.unread(Set(events.flatMap(\.counted)))
         return rulings
     }
 
     /// What was decided about events that were seen before.
-    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: Ruling] {
+    private func seen(_ keys: Set<UUID>, _ transaction: PostgresTransaction) async throws -> [UUID: Memory] {
         guard !keys.isEmpty else { return [:] }
-        var rulings = Dictionary(uniqueKeysWithValues: keys.map { ($0, [UUID: Judgement.Answer]()) })
+        var memories = Dictionary(uniqueKeysWithValues: keys.map { ($0, Memory()) })
         for row in try await transaction.query(DecisionStore.decisions(Array(keys))) {
             let until = try row.decode(Date?.self, at: 3).map(Timestamp.init)
-            rulings[try row.decode(UUID.self, at: 0), default: [:]][try row.decode(UUID.self, at: 1)] =
+            let key = try row.decode(UUID.self, at: 0)
+            memories[key, default: Memory()].answers[try row.decode(UUID.self, at: 1)] =
                 Judgement.Answer(word: try row.decode(String.self, at: 2), until: until)
+            memories[key, default: Memory()].users[try row.decode(String.self, at: 4), default: []]
+                .append(try row.decode(UserID.self, at: 5))
         }
-        let settled = try await transaction.query(DecisionStore.settled(Array(keys))).keys
-        return Dictionary(
-            uniqueKeysWithValues: rulings.map { ($0, settled.contains($0) ? .settled : .decided($1)) })
+        for key in try await transaction.query(DecisionStore.settled(Array(keys))).keys {
+            memories[key, default: Memory()].isSettled = true
+        }
+        return memories
     }
 
     /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock.
@@ -105,7 +159,10 @@ struct DecisionStore: Sendable {
     }
 
     private static func decisions(_ events: [UUID]) -> SQL {
-        "SELECT event, notification, answer, until FROM rules.decision WHERE event = ANY(\(events)) AND step = 0"
+        """
+        SELECT event, notification, answer, until, rule, user_id FROM rules.decision
+        WHERE event = ANY(\(events)) AND step = 0 ORDER BY user_id
+        """
     }
 
     private static func settled(_ keys: [UUID]) -> SQL {
@@ -114,58 +171,6 @@ struct DecisionStore: Sendable {
             SELECT FROM rules.decision WHERE decision.event = event.key AND step = 0 AND answer LIKE 'push%'
                 AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
         """
-    }
-}
-
-extension RulingWrites {
-    /// What this batch put into inboxes before somebody read them.
-    fileprivate mutating func read(_ event: EventCase) {
-        for signal in event.signals {
-            guard case .read(let user, let thread) = signal else { continue }
-            let reader = PersonKey(app: event.record.app, user: user)
-            for index in inbox.indices where inbox[index].person == reader {
-                if thread == nil || inbox[index].thread == thread { inbox[index].isRead = true }
-            }
-        }
-    }
-
-    /// What an event's decisions leave behind: every alert is to be found in the inbox, whether or not it is pushed.
-    fileprivate mutating func add(_ event: EventCase, _ ruled: [Ruled], spread: Duration) {
-        decisions += ruled
-        var rest = ruled[...]
-        for statement in event.statements {
-            let decided = zip(statement.recipients, rest.prefix(statement.recipients.count))
-            rest = rest.dropFirst(statement.recipients.count)
-            var isReferred = false
-            for (recipient, ruled) in decided {
-                if statement.isNoise, statement.policy.inbox {
-                    isReferred = true
-                    inbox.append(
-                        Kept(
-                            notification: recipient.notification, person: ruled.person, saying: statement.saying.id,
-                            thread: statement.saying.content.thread))
-                }
-                guard let dueAt = ruled.judgement.dueAt(recipient.notification, spread: spread) else { continue }
-                isReferred = true
-                held.append(
-                    Held(
-                        notification: recipient.notification, person: ruled.person, saying: statement.saying.id,
-                        event: event.record.key, badge: recipient.badge, dueAt: dueAt,
-                        isByQuietHours: ruled.judgement.reason == .quietHours))
-            }
-            if isReferred { sayings.append(statement.saying) }
-        }
-    }
-}
-
-extension Judgement {
-    /// When what is held is judged again. The end of quiet hours is everybody's at once, so it is spread, the same
-    /// notification always alike.
-    func dueAt(_ notification: UUID, spread: Duration) -> Timestamp? {
-        guard case .hold(let until) = answer else { return nil }
-        guard reason == .quietHours else { return until }
-        let share = Double(UInt16(notification.uuid.0) << 8 | UInt16(notification.uuid.1)) / 65_536
-        return until + spread * share
     }
 }
 

@@ -108,7 +108,7 @@ struct InboxStore: Sendable {
     /// What ``InboxItem/init(_:app:)`` reads.
     static let columns: SQL = """
         inbox.notification, inbox.at, inbox.read_at, saying.id, saying.rule, saying.lane, saying.content::text,
-        saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent
+        saying.mutes, saying.expires_at, saying.delivery, saying.correlation, saying.traceparent, saying.preview::text
         """
 }
 

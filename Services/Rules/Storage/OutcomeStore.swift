@@ -9,13 +9,18 @@ struct OutcomeStore: Sendable {
     let pool: PostgresPool
 
     /// Keeps a batch in one statement. An answer that is known already changes nothing.
-    func keep(_ messages: [Outcomes]) async throws {
+    /// Of whom the upstream wants to know, there is something to tell.
+    func keep(_ messages: [Outcomes], now: Timestamp = .now) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
         let reasons = rows.map(\.outcome.answer.reason)
         try await Outage.ofDatabase {
             try await pool.execute(
                 """
+                WITH news AS (
+                    UPDATE rules.report SET due_at = \(now.date)
+                    WHERE notification = ANY(\(Array(Set(rows.map(\.outcome.notification)))))
+                )
                 INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
                 SELECT * FROM unnest(
                     \(rows.map(\.outcome.notification)), \(rows.map(\.outcome.device)),

@@ -21,25 +21,73 @@ struct RulingWrites: Sendable {
         var isRead = false
     }
 
+    /// What is said again to nobody until then, by person.
+    var told: [PersonKey: [String: Timestamp]] = [:]
+    var gathered: [Gathered] = []
+    var reports: [Report] = []
+
     /// A notification that waits.
     struct Held: Sendable {
         var notification: UUID
         var person: PersonKey
+        var rule: String
         var saying: UUID
         var event: UUID
         var badge: Int?
+        var kind: HeldKind = .held
+        var item: String?
+        var saidAt: Timestamp?
+        /// When it was to be pushed for the first time, if not now.
+        var since: Timestamp?
         var dueAt: Timestamp
-        var isByQuietHours: Bool
+        /// Whether the inbox has it, or never will.
+        var isKept = true
+        var isByQuietHours = false
+        /// For the digest that it may end in.
+        var entry: Digest.Entry?
+
+        /// The end of what waits.
+        func ruled(_ reason: Judgement.Cause) -> Ruled {
+            Ruled(
+                notification: notification, step: 1, event: event, rule: rule, person: person,
+                judgement: Judgement(answer: .drop, reason: reason))
+        }
+    }
+
+    /// What is to be summed up.
+    struct Gathered: Sendable {
+        var person: PersonKey
+        var rule: String
+        var bucket: String
+        var item: String
+        var notification: UUID
+        var event: UUID
+        var correlation: String
+        var values: JSONValue
+        var saidAt: Timestamp
+        var from: Timestamp
+        var end: Timestamp?
+        var digest: Digest
+        /// Where the app says its users are.
+        var zone: Zone
+    }
+
+    /// A notification of which the upstream wants to know what becomes.
+    struct Report: Sendable {
+        var notification: UUID
+        var person: PersonKey
+        var rule: String
+        var correlation: String
     }
 
     init(decidedAt: Timestamp) { self.decidedAt = decidedAt }
 
-    var isEmpty: Bool { decisions.isEmpty }
+    var isEmpty: Bool { decisions.isEmpty && held.isEmpty }
 
     func sql() throws(WireError) -> SQL {
         """
         WITH decided AS (\(insertDecisions)), said AS (\(try insertSayings())), kept AS (\(insertInbox)),
-            waiting AS (\(insertHeld))
+            waiting AS (\(try insertHeld())), reported AS (\(insertReports))
         \(try updateLogs())
         """
     }
@@ -59,20 +107,23 @@ struct RulingWrites: Sendable {
 
     private func insertSayings() throws(WireError) -> SQL {
         var contents: [String] = []
+        var previews: [String?] = []
         for saying in sayings {
             contents.append(String(decoding: try WireCoding.encode(saying.content), as: UTF8.self))
+            let preview = try saying.preview.map { preview throws(WireError) in try WireCoding.encode(preview) }
+            previews.append(preview.map { String(decoding: $0, as: UTF8.self) })
         }
         let mutes = try texts(sayings.map(\.mutes))
         return """
             INSERT INTO rules.saying
-                (id, app, rule, lane, content, mutes, expires_at, delivery, correlation, traceparent, said_at)
-            SELECT id, app, rule, lane, content::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
+                (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent, said_at)
+            SELECT id, app, rule, lane, content::json, preview::json, ARRAY(SELECT json_array_elements_text(mutes::json)), expires_at,
                 delivery, correlation, traceparent, \(decidedAt.date)
             FROM unnest(
                 \(sayings.map(\.id)), \(sayings.map(\.app.rawValue)), \(sayings.map(\.rule)),
-                \(sayings.map(\.lane.rawValue)), \(contents), \(mutes), \(sayings.map(\.expiresAt?.date)),
+                \(sayings.map(\.lane.rawValue)), \(contents), \(previews), \(mutes), \(sayings.map(\.expiresAt?.date)),
                 \(sayings.map(\.delivery?.rawValue)), \(sayings.map(\.correlation)), \(sayings.map { $0.traceparent?.replacing("\0", with: "") })
-            ) AS new (id, app, rule, lane, content, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
+            ) AS new (id, app, rule, lane, content, preview, mutes, expires_at, delivery, correlation, traceparent) ORDER BY id
             ON CONFLICT DO NOTHING
             """
     }
@@ -99,14 +150,35 @@ struct RulingWrites: Sendable {
         """
     }
 
-    private var insertHeld: SQL {
+    private func insertHeld() throws(WireError) -> SQL {
+        var entries: [String?] = []
+        for one in held {
+            let entry = try one.entry.map { entry throws(WireError) in try WireCoding.encode(entry) }
+            entries.append(entry.map { String(decoding: $0, as: UTF8.self) })
+        }
+        return """
+            INSERT INTO rules.held
+                (notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, step, kind, item, said_at, in_inbox, entry)
+            SELECT notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, 1, kind, item, said_at, in_inbox, entry::json
+            FROM unnest(
+                \(held.map(\.notification)), \(held.map(\.person.app.rawValue)), \(held.map(\.person.user.rawValue)),
+                \(held.map(\.saying)), \(held.map(\.event)), \(held.map(\.badge)),
+                \(held.map { ($0.since ?? decidedAt).date }), \(held.map(\.dueAt.date)),
+                \(held.map { $0.isByQuietHours ? 1 : 0 }), \(held.map(\.kind.rawValue)), \(held.map(\.item)),
+                \(held.map(\.saidAt?.date)), \(held.map(\.isKept)), \(entries)
+            ) AS new (notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, kind, item, said_at, in_inbox, entry)
+            ORDER BY notification
+            ON CONFLICT DO NOTHING
+            """
+    }
+
+    private var insertReports: SQL {
         """
-        INSERT INTO rules.held (notification, app, user_id, saying, event, badge, since, due_at, quiet_holds, step)
-        SELECT notification, app, user_id, saying, event, badge, \(decidedAt.date), due_at, quiet_holds, 1 FROM unnest(
-            \(held.map(\.notification)), \(held.map(\.person.app.rawValue)), \(held.map(\.person.user.rawValue)),
-            \(held.map(\.saying)), \(held.map(\.event)), \(held.map(\.badge)), \(held.map(\.dueAt.date)),
-            \(held.map { $0.isByQuietHours ? 1 : 0 })
-        ) AS new (notification, app, user_id, saying, event, badge, due_at, quiet_holds) ORDER BY notification
+        INSERT INTO rules.report (notification, app, user_id, rule, correlation, due_at, at)
+        SELECT notification, app, user_id, rule, correlation, \(decidedAt.date), \(decidedAt.date) FROM unnest(
+            \(reports.map(\.notification)), \(reports.map(\.person.app.rawValue)),
+            \(reports.map(\.person.user.rawValue)), \(reports.map(\.rule)), \(reports.map(\.correlation))
+        ) AS new (notification, app, user_id, rule, correlation) ORDER BY notification
         ON CONFLICT DO NOTHING
         """
     }
@@ -127,34 +199,12 @@ struct RulingWrites: Sendable {
     }
 }
 
-extension Judgement.Answer {
-    /// As it is stored.
-    var word: String {
-        switch self {
-        case .push: "push"
-        case .pushQuietly: "push-quietly"
-        case .hold: "hold"
-        case .inbox: "inbox"
-        case .drop: "drop"
-        }
-    }
-
-    /// - Returns: `nil` for a word that is none.
-    init?(word: String, until: Timestamp?) {
-        switch (word, until) {
-        case ("push", _): self = .push
-        case ("push-quietly", _): self = .pushQuietly
-        case ("hold", let until?): self = .hold(until: until)
-        case ("inbox", _): self = .inbox
-        case ("drop", _): self = .drop
-        default: return nil
-        }
-    }
-
-    var until: Timestamp? {
-        switch self {
-        case .hold(let until): until
-        case .push, .pushQuietly, .inbox, .drop: nil
-        }
-    }
+/// Why something waits.
+enum HeldKind: String, Sendable {
+    /// The person's affair: quiet hours, a cap.
+    case held
+    /// The event's: it is about a later moment.
+    case scheduled
+    /// It sums up what was gathered, and is due.
+    case summary
 }

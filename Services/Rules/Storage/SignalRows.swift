@@ -3,8 +3,11 @@ import Postgres
 import PushProtocol
 
 extension PostgresTransaction {
-    /// Keeps what events tell about people: where they are looking, and what they have read.
+    /// Keeps what events tell about people: who belongs together, what is done, where they are looking, what they have
+    /// read.
     func take(_ events: [EventCase], now: Timestamp) async throws {
+        try await keepMembers(events)
+        try await takeBack(events, now: now)
         var seats: [Seat: Signal] = [:]
         for event in events {
             for signal in event.signals {
@@ -14,6 +17,7 @@ extension PostgresTransaction {
                     seats[Seat(person: PersonKey(app: app, user: user), device: device)] = signal
                 case .read(let user, let thread):
                     try await execute(SignalRows.read(PersonKey(app: app, user: user), thread: thread, now: now))
+                case .membership, .done: break
                 }
             }
         }
@@ -46,7 +50,7 @@ private enum SignalRows {
         let views = keys.map { key -> (String?, Timestamp) in
             switch seats[key] {
             case .present(_, _, let viewing, let lease): (viewing, now + lease)
-            case .gone, .read, nil: (nil, now)
+            case .gone, .read, .membership, .done, nil: (nil, now)
             }
         }
         return """

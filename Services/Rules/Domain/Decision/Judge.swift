@@ -14,7 +14,13 @@ struct Judge: Sendable {
         let judgement = decide(matter, person)
         switch judgement.answer {
         case .push where matter.isNoise, .pushQuietly: charge(matter, &person)
-        case .push, .hold, .inbox, .drop: break
+        case .push, .hold, .digest, .inbox, .drop: break
+        }
+        if let key = matter.dedupe, let dedupe = matter.policy.dedupe {
+            switch judgement.answer {
+            case .push, .pushQuietly, .hold, .digest: person.told[key] = now + dedupe.within
+            case .inbox, .drop: break
+            }
         }
         return judgement
     }
@@ -23,6 +29,11 @@ struct Judge: Sendable {
         if let expiresAt = matter.expiresAt, expiresAt <= now { return inbox(matter, .expired) }
         guard matter.isNoise else { return Judgement(answer: .push, reason: .noiseless) }
         if house.isCritical(matter.policy) { return critical(matter, person) }
+        if let key = matter.dedupe, let until = person.told[key], until > now {
+            return Judgement(answer: .drop, reason: .repeated)
+        }
+        // What is gathered is asked about when it is said: by then people may want other things.
+        if matter.policy.sumsUpAll, !matter.isSummary { return Judgement(answer: .digest, reason: .gathered) }
         if let refusal = preferences(matter, person) { return inbox(matter, refusal) }
         switch matter.policy.presence {
         case .app where person.isPresent(now): return inbox(matter, .present)
@@ -33,6 +44,7 @@ struct Judge: Sendable {
             switch matter.policy.surplus {
             case .inbox: return inbox(matter, .capped)
             case .hold: return hold(matter, until: opens, .capped)
+            case .digest: return Judgement(answer: .digest, reason: .capped)
             }
         }
         return quietHours(matter, person)
@@ -95,7 +107,9 @@ extension Judge {
 
     /// When the last of its caps opens; `nil` if all are open.
     private func capsOpen(_ matter: Matter, _ person: Person) -> Timestamp? {
-        caps(matter).compactMap { $0.cap.opens(after: person.logs[$0.log, default: []], now: now) }.max()
+        // What sums up a surplus would be a surplus again.
+        if matter.isSummary, matter.policy.surplus == .digest { return nil }
+        return caps(matter).compactMap { $0.cap.opens(after: person.logs[$0.log, default: []], now: now) }.max()
     }
 
     private func charge(_ matter: Matter, _ person: inout Person) {
@@ -110,7 +124,7 @@ extension Judge {
 extension Judge {
     private func quietHours(_ matter: Matter, _ person: Person) -> Judgement {
         let wanted = Judgement(answer: .push, reason: .wanted)
-        guard matter.policy.quietHours != .bypass,
+        guard matter.policy.quietHours != .bypass, !matter.isOfChosenTime,
             let end = person.settings.quietHours?.release(from: now, in: person.settings.zone ?? house.zone)
         else { return wanted }
         switch matter.policy.quietHours {
@@ -121,5 +135,13 @@ extension Judge {
             guard matter.quietHolds < Judge.mostQuietHolds else { return inbox(matter, .heldTooOften) }
             return hold(matter, until: end, .quietHours)
         }
+    }
+}
+
+extension Matter {
+    /// Whether the person has chosen when this is said.
+    fileprivate var isOfChosenTime: Bool {
+        guard isSummary, case .daily = policy.digest?.close else { return false }
+        return true
     }
 }

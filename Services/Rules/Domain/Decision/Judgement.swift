@@ -12,10 +12,15 @@ struct Judgement: Hashable, Sendable {
         case pushQuietly
         /// Judged again then.
         case hold(until: Timestamp)
+        /// Summed up with others; judged when that is.
+        case digest
         /// Kept for the person to find, and not pushed.
         case inbox
         /// Neither pushed nor kept, because its rule keeps nothing in the inbox.
         case drop
+
+        /// Whether anything of it is kept for the person.
+        var isKept: Bool { self != .drop }
     }
 
     /// Why: a stable word, for operators and metrics.
@@ -40,6 +45,22 @@ struct Judgement: Hashable, Sendable {
         case heldTooOften = "held-too-often"
         /// More critical notifications than can be meant.
         case criticalStorm = "critical-storm"
+        /// It is told to all of an audience, whom the registry knows and rules do not.
+        case audience
+        /// It is for a later moment, which the event names.
+        case scheduled
+        /// It is said with others, in one.
+        case gathered
+        /// It was said, with others.
+        case summedUp = "summed-up"
+        /// The moment that it should have been said before was over.
+        case tooLate = "too-late"
+        /// An event said that it need not be told any more.
+        case done
+        /// A later event about the same thing has taken its place.
+        case replaced
+        /// The same was said to this person not long ago.
+        case repeated
         /// There is no such rule any more.
         case ruleGone = "rule-gone"
     }
@@ -58,11 +79,17 @@ struct Matter: Hashable, Sendable {
     var since: Timestamp
     /// How often quiet hours have put it off.
     var quietHolds = 0
+    /// What it is said once by, for a while.
+    var dedupe: String?
+    /// Whether it sums up what was gathered.
+    var isSummary = false
 }
 
 /// What an app's rule file says about everybody.
 struct HouseRules: Hashable, Sendable {
     var zone: Zone = .utc
+    /// That of the file's own words.
+    var language: Language = .english
     var types: [String: PreferenceType] = [:]
     var caps: [String: Cap] = [:]
 }

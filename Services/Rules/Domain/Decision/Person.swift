@@ -7,6 +7,8 @@ struct Person: Sendable {
     var leases: [Lease] = []
     /// By cap: when the person was last pushed, ascending, no longer than the cap's limit.
     var logs: [String: [Timestamp]] = [:]
+    /// What is not said again until then.
+    var told: [String: Timestamp] = [:]
 
     /// The app is open on some device until this is over or renewed.
     struct Lease: Hashable, Sendable {
@@ -33,10 +35,12 @@ struct PersonalSettings: Hashable, Sendable {
     /// By what rules give as `mutes`.
     var mutes: [String: Mute] = [:]
     var quietHours: QuietHours?
-    /// When digests are wanted; absent: when the rule file says.
+    /// When digests that are said once a day are wanted; absent: when the rule says.
     var digestTime: LocalTime?
     /// Absent: where the app says its users are.
     var zone: Zone?
+    /// Absent: the file's own.
+    var language: Language?
 
     /// A way to reach a person that they can switch off by itself. All are on for whoever has said nothing.
     enum Channel: String, Hashable, Sendable, CaseIterable {

@@ -9,8 +9,9 @@ extension PersonalSettings: Codable {
         case types
         case mutes
         case quietHours = "quiet_hours"
-        case digestTime = "digest_time"
         case zone
+        case language
+        case digestTime = "digest_time"
     }
 
     init(from decoder: any Decoder) throws {
@@ -22,8 +23,9 @@ extension PersonalSettings: Codable {
         types = try values.decodeIfPresent([String: Bool].self, forKey: .types) ?? [:]
         mutes = try values.decodeIfPresent([String: Mute].self, forKey: .mutes) ?? [:]
         quietHours = try values.decodeIfPresent(QuietHours.self, forKey: .quietHours)
-        digestTime = try values.decodeIfPresent(LocalTime.self, forKey: .digestTime)
         zone = try values.decodeIfPresent(Zone.self, forKey: .zone)
+        language = try values.decodeIfPresent(Language.self, forKey: .language)
+        digestTime = try values.decodeIfPresent(LocalTime.self, forKey: .digestTime)
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -36,8 +38,9 @@ extension PersonalSettings: Codable {
         if !types.isEmpty { try values.encode(types, forKey: .types) }
         if !mutes.isEmpty { try values.encode(mutes, forKey: .mutes) }
         try values.encodeIfPresent(quietHours, forKey: .quietHours)
-        try values.encodeIfPresent(digestTime, forKey: .digestTime)
         try values.encodeIfPresent(zone, forKey: .zone)
+        try values.encodeIfPresent(language, forKey: .language)
+        try values.encodeIfPresent(digestTime, forKey: .digestTime)
     }
 }
 

@@ -5,7 +5,7 @@ import PushProtocol
 
 extension PersonalSettings {
     private static let members = [
-        "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone",
+        "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone", "language",
     ]
 
     /// Reads what is chosen, all of it.
@@ -35,6 +35,12 @@ extension PersonalSettings {
                 throw .invalid(path: "zone", problem: "expected a zone of the tz database, such as Europe/Berlin")
             }
             return zone
+        }
+        language = try members["language"].map { value throws(WireError) in
+            guard let language = value.string.flatMap({ Language($0) }) else {
+                throw .invalid(path: "language", problem: "expected a language tag of BCP 47, such as de or pt-BR")
+            }
+            return language
         }
     }
 
@@ -67,6 +73,7 @@ extension PersonalSettings {
         members["quiet_hours"] = quietHours?.json
         members["digest_time"] = digestTime.map { .string($0.description) }
         members["zone"] = zone.map { .string($0.name) }
+        members["language"] = language.map { .string($0.tag) }
         return .object(members)
     }
 }

@@ -5,7 +5,7 @@ import PushProtocol
 ///     {"enabled": true, "channels": {"banner": false}, "types": {"chat": false, "digest": null},
 ///      "mutes": {"thread/9": {"until": "2026-03-29T08:00:00Z"}, "thread/4": {"muted": false}},
 ///      "quiet_hours": {"days": ["fri", "sat"], "start": "22:00", "end": "07:00"}, "digest_time": "08:00",
-///      "zone": "Europe/Berlin"}
+///      "zone": "Europe/Berlin", "language": "de"}
 ///
 /// Every member is optional. What is null is as if it had never been chosen. Strict: a member that is not known is refused,
 /// as a misspelt one would change nothing and say nothing.

@@ -57,7 +57,9 @@ indirect enum DataTemplate: Hashable, Sendable {
             throw .missing(path: path)
         }
         for filter in filters.reversed() where value != .null {
-            guard let result = filter.apply(value) else { throw .unsuitable(path: path, expected: filter.input) }
+            guard let result = filter.apply(value, scope.voice) else {
+                throw .unsuitable(path: path, expected: filter.input)
+            }
             value = result
         }
         if value == .null, filters.contains(.optional) { return Optional.none }

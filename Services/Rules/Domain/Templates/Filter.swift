@@ -19,6 +19,10 @@ enum Filter: Hashable, Sendable {
     case count
     case first
     case last
+    /// A date or a time as a person reads it: in their language, by their clock.
+    case date
+    case time
+    case dateTime
 
     /// What `excerpt` without a number cuts to.
     static let defaultExcerpt = 120
@@ -26,7 +30,7 @@ enum Filter: Hashable, Sendable {
     /// The names that a template may use; `excerpt` may be followed by a number of characters: `excerpt80`.
     static let names = [
         "optional", "excerpt", "km", "distance", "number", "capitalized", "uppercased", "lowercased", "count", "first",
-        "last",
+        "last", "date", "time", "datetime",
     ]
 
     init?(name: String) {
@@ -42,6 +46,9 @@ enum Filter: Hashable, Sendable {
         case "count": self = .count
         case "first": self = .first
         case "last": self = .last
+        case "date": self = .date
+        case "time": self = .time
+        case "datetime": self = .dateTime
         default:
             guard name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 else {
                 return nil
@@ -64,6 +71,9 @@ enum Filter: Hashable, Sendable {
         case .count: "count"
         case .first: "first"
         case .last: "last"
+        case .date: "date"
+        case .time: "time"
+        case .dateTime: "datetime"
         }
     }
 
@@ -75,11 +85,13 @@ enum Filter: Hashable, Sendable {
         case .km, .distance, .number: "a number"
         case .count: "a list"
         case .first, .last: "a list that is not empty"
+        case .date: WrittenDate.expectation
+        case .time, .dateTime: "a time (2026-03-31T09:00:00Z)"
         }
     }
 
     /// The filtered value, or `nil` for one that this filter does not work on.
-    func apply(_ value: JSONValue) -> JSONValue? {
+    func apply(_ value: JSONValue, _ voice: Voice) -> JSONValue? {
         switch self {
         case .optional: value
         case .excerpt(let limit): value.string.map { .string($0.excerpt(limit)) }
@@ -92,6 +104,19 @@ enum Filter: Hashable, Sendable {
         case .count: value.array.map { .int(Int64($0.count)) }
         case .first: value.array?.first
         case .last: value.array?.last
+        case .date: WrittenDate(value)?.text(voice, hasDate: true, hasTime: false).map(JSONValue.string)
+        case .time: WrittenDate(value)?.text(voice, hasDate: false, hasTime: true).map(JSONValue.string)
+        case .dateTime: WrittenDate(value)?.text(voice, hasDate: true, hasTime: true).map(JSONValue.string)
+        }
+    }
+
+    /// Whether what it makes depends on where the person is.
+    var asksForZone: Bool {
+        switch self {
+        case .date, .time, .dateTime: true
+        case .optional, .excerpt, .km, .distance, .number, .capitalized, .uppercased, .lowercased, .count, .first,
+            .last:
+            false
         }
     }
 }

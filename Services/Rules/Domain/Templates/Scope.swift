@@ -2,13 +2,21 @@ import PushProtocol
 
 /// What a template's variables are looked up in: the members of the event's data, and the event's own attributes under
 /// `event` (`event.id`, `event.source`, `event.type`, `event.subject`, `event.time`).
-struct Scope: Sendable {
+struct Scope: Hashable, Sendable {
     /// The member that holds the attributes; data cannot have one of that name.
     static let attributes = "event"
 
     let root: JSONValue
+    var voice: Voice
 
-    init(event: DomainEvent) {
+    /// Of a summary, whose variables are not an event's.
+    init(root: JSONValue, voice: Voice) {
+        self.root = root
+        self.voice = voice
+    }
+
+    init(event: DomainEvent, voice: Voice = .plain) {
+        self.voice = voice
         var members = event.data.object ?? [:]
         members[Scope.attributes] = .object([
             "id": .string(event.id), "source": .string(event.source), "type": .string(event.type),

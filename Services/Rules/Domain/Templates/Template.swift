@@ -26,7 +26,7 @@ struct Template: Sendable {
     /// The text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
         guard let mustache else { return text }
-        let log = RenderLog()
+        let log = RenderLog(voice: scope.voice)
         let result = mustache.render(TemplateNode(root: scope.root, log: log))
         if let problem = log.problem { throw problem }
         return result

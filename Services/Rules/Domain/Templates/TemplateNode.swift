@@ -4,7 +4,10 @@ import PushProtocol
 /// The first thing that went wrong in one rendering. Made for one call of ``Template/render(_:)`` and used by its thread
 /// only; Mustache itself has no way to fail.
 final class RenderLog {
+    let voice: Voice
     private(set) var problem: RenderError.Problem?
+
+    init(voice: Voice) { self.voice = voice }
 
     func note(_ problem: RenderError.Problem) {
         if self.problem == nil { self.problem = problem }
@@ -71,7 +74,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     func transform(_ name: String) -> Any? {
         guard let filter = Filter(name: name) else { return nil }
         if value == .null { return filter == .optional ? TemplateBlank() : self }
-        guard let result = filter.apply(value) else {
+        guard let result = filter.apply(value, log.voice) else {
             log.note(.unsuitable(path: path, expected: filter.input))
             return TemplateBlank()
         }

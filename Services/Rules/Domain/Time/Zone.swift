@@ -8,7 +8,8 @@ import PushProtocol
 struct Zone: Hashable, Sendable {
     /// As it was asked for: a name of the tz database, links such as `US/Eastern` included.
     let name: String
-    private let timeZone: TimeZone
+    /// For writing dates only; what a clock shows is computed here.
+    let timeZone: TimeZone
 
     static let utc = Zone(unchecked: "UTC", .gmt)
 

@@ -1,0 +1,81 @@
+import PushProtocol
+
+/// Members of a group that rules keep, as a rule addresses them: who they are is known when it is decided.
+struct Circle: Hashable, Sendable {
+    var group: String
+    /// Only members of one of these roles; `nil`: all.
+    var roles: Set<String>?
+    var except: Set<UserID>
+
+    /// The longest name of a group or a role, in bytes.
+    static let maximumName = 256
+
+    func takes(_ member: Member) -> Bool {
+        !except.contains(member.user) && (roles.map { roles in member.role.map(roles.contains) ?? false } ?? true)
+    }
+
+    struct Member: Hashable, Sendable {
+        var user: UserID
+        var role: String?
+    }
+}
+
+extension Rule {
+    /// Members of a group, addressed by its name.
+    struct GroupSelector: Hashable, Sendable {
+        var group: Template
+        var roles: Set<String>?
+        /// Paths of users who shall not hear of it.
+        var except: [String]
+    }
+
+    /// Everyone who has a device, or all who have subscribed to a topic: the registry alone knows who they are.
+    enum AudienceSelector: Hashable, Sendable {
+        case everyone
+        case topic(Template)
+        case tag(Template)
+    }
+
+    func circles(_ scope: Scope) throws(PlacedProblem) -> [Circle] {
+        var circles: [Circle] = []
+        for (index, selector) in groups.enumerated() {
+            let place = groups.count == 1 ? "to" : "to.\(index)"
+            let name: String
+            do { name = try selector.group.render(scope) } catch { throw PlacedProblem("\(place).group", error) }
+            guard let group = name.groupName else {
+                let path = selector.group.tags.first?.path ?? "the group"
+                throw PlacedProblem("\(place).group", .unsuitable(path: path, expected: "a group's name"))
+            }
+            let excluded = Selector(users: "", except: selector.except)
+            circles.append(
+                Circle(group: group, roles: selector.roles, except: try excluded.excluded(scope, place: place)))
+        }
+        return circles
+    }
+
+    func crowd(_ scope: Scope) throws(PlacedProblem) -> Audience.Members? {
+        func name(_ template: Template, _ word: String) throws(PlacedProblem) -> GroupName {
+            let text: String
+            do { text = try template.render(scope) } catch { throw PlacedProblem("to.\(word)", error) }
+            guard let name = GroupName(rawValue: text) else {
+                let path = template.tags.first?.path ?? "the \(word)"
+                throw PlacedProblem("to.\(word)", .unsuitable(path: path, expected: GroupName.rule))
+            }
+            return name
+        }
+        switch audience {
+        case nil: return Optional.none
+        case .everyone: return .everyone
+        case .topic(let template): return .group(.topic(try name(template, "topic")))
+        case .tag(let template): return .group(.tag(try name(template, "tag")))
+        }
+    }
+}
+
+extension String {
+    /// This as a group's name or a role; `nil` if it is empty or too long.
+    var groupName: String? {
+        let name = replacing("\0", with: "")
+        return name.isEmpty || name.utf8.count > Circle.maximumName ? nil : name
+    }
+}

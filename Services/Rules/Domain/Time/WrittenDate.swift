@@ -1,0 +1,67 @@
+import Foundation
+import PushProtocol
+
+/// A date or a moment as an event writes it: `2026-03-31`, which is a day wherever the person is, or an RFC 3339 time.
+enum WrittenDate: Hashable, Sendable {
+    case day(LocalDate)
+    case moment(Timestamp)
+
+    static let expectation = "a date (2026-03-31) or a time (2026-03-31T09:00:00Z)"
+
+    init?(_ text: String) {
+        if let date = LocalDate(text) {
+            self = .day(date)
+        } else if let date = RFC3339.date(from: text) {
+            self = .moment(Timestamp(date))
+        } else {
+            return nil
+        }
+    }
+
+    init?(_ value: JSONValue) {
+        guard let text = value.string else { return nil }
+        self.init(text)
+    }
+
+    /// When it is reached.
+    ///
+    /// - Parameter time: of a day that has no time of its own.
+    func moment(in zone: Zone, at time: LocalTime) -> Timestamp {
+        switch self {
+        case .moment(let moment): moment
+        case .day(let date):
+            switch zone.reading(date, time) {
+            case .once(let moment), .twice(first: let moment, last: _), .never(jump: let moment): moment
+            }
+        }
+    }
+
+    /// So much earlier or later: days are days of the calendar for a day, and 24 hours for a moment.
+    func moved(by offset: Duration) -> WrittenDate {
+        switch self {
+        case .moment(let moment): .moment(moment + offset)
+        case .day(let date): .day(date.adding(days: Int(offset.components.seconds / 86_400)))
+        }
+    }
+
+    /// As a person reads it.
+    ///
+    /// - Parameters:
+    ///   - hasDate: whether the day is shown.
+    ///   - hasTime: whether the time is shown; a day has none.
+    func text(_ voice: Voice, hasDate: Bool, hasTime: Bool) -> String? {
+        let locale = Locale(identifier: voice.language.tag)
+        switch self {
+        case .day(let date):
+            guard hasDate, !hasTime else { return nil }
+            let noon = Date(timeIntervalSince1970: Double(date.dayNumber) * 86_400 + 43_200)
+            return noon.formatted(
+                Date.FormatStyle(date: .long, time: .omitted, locale: locale, timeZone: .gmt))
+        case .moment(let moment):
+            return moment.date.formatted(
+                Date.FormatStyle(
+                    date: hasDate ? .long : .omitted, time: hasTime ? .shortened : .omitted, locale: locale,
+                    timeZone: voice.zone.timeZone))
+        }
+    }
+}

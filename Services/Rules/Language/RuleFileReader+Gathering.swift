@@ -1,0 +1,137 @@
+import PushProtocol
+import Yams
+
+// MARK: - What is not said at once
+
+extension RuleFileReader {
+    func schedule(_ field: Field, _ shapes: [EventShape], isSummedUp: Bool) -> Schedule? {
+        guard let table = table(field, keys: ["at", "before", "after", "time"], required: ["at"]),
+            let at = table["at"].flatMap({ path($0, shapes) })
+        else { return nil }
+        if let after = table["after"], table["before"] != nil {
+            report(after, "it is either before or after that time")
+        }
+        var offset = Duration.zero
+        if let before = table["before"].flatMap({ window($0, longest: Schedule.longest) }) { offset = .zero - before }
+        if let after = table["after"].flatMap({ window($0, longest: Schedule.longest) }) { offset = after }
+        return Schedule(
+            at: at, offset: offset,
+            time: table["time"].flatMap { localTime($0) } ?? (isSummedUp ? .midnight : Schedule.usualTime))
+    }
+
+    func dedupe(_ field: Field, _ shapes: [EventShape]) -> Rule.Policy.Dedupe? {
+        guard let table = table(field, keys: ["key", "within"], required: ["key", "within"]),
+            let key = table["key"].flatMap({ template($0, shapes) }),
+            let within = table["within"].flatMap({ window($0, longest: Rule.Policy.Dedupe.longest) })
+        else { return nil }
+        return Rule.Policy.Dedupe(key: key, within: within)
+    }
+
+    func digest(_ field: Field, _ shapes: [EventShape]) -> Digest? {
+        let keys = ["bucket", "at", "after", "count", "remains", "keep", "order", "say"]
+        guard let table = table(field, keys: keys, required: ["say"]) else { return nil }
+        let kept = table["keep"].flatMap { keep($0, shapes) } ?? []
+        let close: Digest.Close
+        switch (table["at"], table["after"]) {
+        case (let at?, nil):
+            guard let time = localTime(at) else { return nil }
+            close = .daily(time)
+        case (nil, let after?):
+            guard let window = window(after, longest: Digest.longestWindow) else { return nil }
+            close = .after(window)
+        case (nil, nil), (_?, _?):
+            report(field, "a digest is told either “at” a local time, once a day, or some time “after” the first")
+            return nil
+        }
+        var digest = Digest(close: close, keep: kept, say: Rule.Wording())
+        digest.bucket = table["bucket"].flatMap { template($0, shapes) }
+        digest.count = table["count"].flatMap { number($0, 2...Digest.highestCount) }
+        digest.remains = table["remains"].flatMap { choice($0) } ?? .never
+        digest.order = table["order"].flatMap { order($0, kept) }
+        digest.say = table["say"].flatMap { wording($0, [RuleFileReader.summaryShape(kept)]) } ?? Rule.Wording()
+        check(digest, table)
+        return digest
+    }
+
+    private func check(_ digest: Digest, _ table: [String: Field]) {
+        if let say = table["say"], digest.say.title == nil, digest.say.body == nil {
+            report(say, "a summary needs a title or a body")
+        }
+        if case .daily = digest.close, let count = table["count"] {
+            report(count, "what is told at a time of the day is told once a day: it cannot be full before")
+        }
+        if case .after = digest.close, digest.remains == .told, let remains = table["remains"] {
+            report(remains, "without a time of the day it would be told again and again")
+        }
+    }
+
+    private func order(_ field: Field, _ kept: [DataTemplate.Member]) -> String? {
+        guard let name = text(field) else { return nil }
+        guard kept.contains(where: { $0.name == name }) else {
+            report(field, "“keep” has no “\(name)” to order by")
+            return nil
+        }
+        return name
+    }
+
+    private func keep(_ field: Field, _ shapes: [EventShape]) -> [DataTemplate.Member]? {
+        members(field)?.compactMap { name, value in
+            guard TemplateTag.isPath(name), !name.contains(".") else {
+                report(value, "a name is of letters, digits, “_” and “-”")
+                return nil
+            }
+            return dataTemplate(value, shapes).map { DataTemplate.Member(name: name, value: $0) }
+        }
+    }
+
+    /// What a summary can speak of.
+    private static func summaryShape(_ kept: [DataTemplate.Member]) -> EventShape {
+        var shape = EventShape(examples: [])
+        shape.paths = ["count", "one", "more", "items", "first", "last"]
+        for member in kept { for list in ["items", "first", "last"] { shape.paths.insert("\(list).\(member.name)") } }
+        return shape
+    }
+
+    /// What cannot be meant.
+    func checkGathering(_ policy: Rule.Policy, _ table: [String: Field]) {
+        if policy.surplus == .digest, policy.digest == nil, let surplus = table["surplus"] {
+            report(surplus, "“surplus: digest” needs a “digest” that it goes into")
+        }
+        guard policy.sumsUpAll else { return }
+        for key in ["mutes", "presence", "dedupe"] {
+            if let field = table[key] {
+                report(field, "a summary is of many things: nobody is asked about each of them")
+            }
+        }
+        if policy.surplus == .hold, let surplus = table["surplus"] {
+            report(surplus, "what is summed up is not held: it can wait for the next summary in the inbox")
+        }
+    }
+
+    func localTime(_ field: Field) -> LocalTime? {
+        guard let text = text(field) else { return nil }
+        guard let time = LocalTime(text) else {
+            report(field, "“\(text)” is not a time of the day such as 09:00")
+            return nil
+        }
+        return time
+    }
+
+    private func window(_ field: Field, longest: Duration) -> Duration? {
+        guard let window = duration(field) else { return nil }
+        guard window <= longest else {
+            report(field, "at most \(longest.components.seconds / 86_400)d")
+            return nil
+        }
+        return window
+    }
+
+    private func number(_ field: Field, _ range: ClosedRange<Int>) -> Int? {
+        guard let value = scalar(field) else { return nil }
+        guard case .int(let number) = value, let number = Int(exactly: number), range.contains(number) else {
+            report(field, "expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return number
+    }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// Rows of `rules.digest` and `rules.digest_item`, when buckets close.
+enum DigestRows {
+    static func due(_ now: Timestamp) -> SQL {
+        """
+        SELECT app, user_id, bucket, rule, planned_at, last_day, last_at FROM rules.digest
+        WHERE close_at <= \(now.date) ORDER BY close_at LIMIT \(DigestStore.batch) FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    static func items(_ keys: [BucketKey]) -> SQL {
+        """
+        SELECT app, user_id, bucket, item, notification, event, correlation, details::text, said_at, from_at, end_at, is_told
+        FROM rules.digest_item JOIN \(table(keys)) USING (app, user_id, bucket)
+        ORDER BY app, user_id, bucket, from_at, said_at, item
+        """
+    }
+
+    /// What is gone; not what was said anew meanwhile.
+    static func remove(_ rows: [DigestStore.Row]) -> SQL {
+        let gone = rows.flatMap { row in row.closing.gone.map { (row.key, $0) } }
+        return """
+            DELETE FROM rules.digest_item USING \(table(gone))
+            WHERE (digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item)
+                = (new.app, new.user_id, new.bucket, new.item) AND digest_item.said_at <= new.said_at
+            """
+    }
+
+    static func markTold(_ rows: [DigestStore.Row]) -> SQL {
+        let told = rows.flatMap { row in row.closing.told.filter { !$0.isTold }.map { (row.key, $0) } }
+        return """
+            UPDATE rules.digest_item SET is_told = true FROM \(table(told))
+            WHERE (digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item)
+                = (new.app, new.user_id, new.bucket, new.item) AND digest_item.said_at <= new.said_at
+            """
+    }
+
+    static func update(_ rows: [DigestStore.Row]) -> SQL {
+        let closings = rows.map(\.closing)
+        return """
+            UPDATE rules.digest SET close_at = new.close_at, planned_at = new.planned_at, last_day = new.last_day,
+                last_at = new.last_at
+            FROM unnest(
+                \(rows.map(\.key.person.app.rawValue)), \(rows.map(\.key.person.user.rawValue)),
+                \(rows.map(\.key.bucket)), \(closings.map(\.next?.date)), \(closings.map(\.plannedAt.date)),
+                \(closings.map(\.last?.date.dayNumber)), \(closings.map(\.last?.at.date))
+            ) AS new (app, user_id, bucket, close_at, planned_at, last_day, last_at)
+            WHERE (digest.app, digest.user_id, digest.bucket) = (new.app, new.user_id, new.bucket)
+            """
+    }
+
+    static func key(_ row: PostgresRow) throws(PostgresError) -> BucketKey {
+        BucketKey(
+            person: PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1)),
+            bucket: try row.decode(String.self, at: 2))
+    }
+
+    private static func table(_ keys: [BucketKey]) -> SQL {
+        """
+        unnest(
+            \(keys.map(\.person.app.rawValue)), \(keys.map(\.person.user.rawValue)), \(keys.map(\.bucket))
+        ) AS new (app, user_id, bucket)
+        """
+    }
+
+    private static func table(_ items: [(key: BucketKey, item: Bucket.Item)]) -> SQL {
+        """
+        unnest(
+            \(items.map(\.key.person.app.rawValue)), \(items.map(\.key.person.user.rawValue)),
+            \(items.map(\.key.bucket)), \(items.map(\.item.name)), \(items.map(\.item.saidAt.date))
+        ) AS new (app, user_id, bucket, item, said_at)
+        """
+    }
+}

@@ -1,0 +1,172 @@
+import FoundationEssentials
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// Buckets, and what becomes of them when they close.
+struct DigestStore: Sendable {
+    /// The most that are looked at at once.
+    static let batch = 200
+
+    let pool: PostgresPool
+
+    /// A summary that could not be written, and why: its items are gone.
+    struct Failure: Sendable {
+        var app: AppID
+        var error: RenderError
+    }
+
+    /// Closes the buckets that are due: what they come to is put where what waits is, due now, and judged there like
+    /// everything else. Any number of processes may do this.
+    ///
+    /// - Returns: how many were looked at.
+    func close(by book: RuleBook, now: Timestamp) async throws -> (taken: Int, failures: [Failure]) {
+        try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                var buckets: [Row] = []
+                for row in try await transaction.query(DigestRows.due(now)) { buckets.append(try Row(row)) }
+                guard !buckets.isEmpty else { return (0, []) }
+                let keys = buckets.map(\.key)
+                let items = try await items(of: keys, transaction)
+                let people = try await transaction.people(
+                    asked: keys.map(\.person), charged: [], watched: [], now: now)
+                var writes = RulingWrites(decidedAt: now)
+                var failures: [Failure] = []
+                for index in buckets.indices {
+                    buckets[index].bucket.items = items[buckets[index].key] ?? []
+                    let settings = people[buckets[index].key.person]?.settings ?? PersonalSettings()
+                    do throws(RenderError) {
+                        try buckets[index].close(by: book, settings, &writes, now: now)
+                    } catch {
+                        failures.append(Failure(app: buckets[index].key.person.app, error: error))
+                    }
+                }
+                if !writes.isEmpty { try await transaction.execute(writes.sql()) }
+                try await transaction.execute(DigestRows.remove(buckets))
+                try await transaction.execute(DigestRows.markTold(buckets))
+                try await transaction.execute(DigestRows.update(buckets))
+                return (buckets.count, failures)
+            }
+        }
+    }
+
+    private func items(
+        of keys: [BucketKey], _ transaction: PostgresTransaction
+    ) async throws -> [BucketKey: [Bucket.Item]] {
+        var items: [BucketKey: [Bucket.Item]] = [:]
+        for row in try await transaction.query(DigestRows.items(keys)) {
+            let key = try DigestRows.key(row)
+            items[key, default: []].append(
+                Bucket.Item(
+                    name: try row.decode(String.self, at: 3), notification: try row.decode(UUID.self, at: 4),
+                    event: try row.decode(UUID.self, at: 5), correlation: try row.decode(String.self, at: 6),
+                    values: try WireCoding.decode(
+                        JSONValue.self, from: Array(try row.decode(String.self, at: 7).utf8)),
+                    saidAt: Timestamp(try row.decode(Date.self, at: 8)),
+                    from: Timestamp(try row.decode(Date.self, at: 9)),
+                    end: try row.decode(Date?.self, at: 10).map(Timestamp.init),
+                    isTold: try row.decode(Bool.self, at: 11)))
+        }
+        return items
+    }
+}
+
+extension DigestStore {
+    /// A bucket that is due, and what becomes of it.
+    struct Row: Sendable {
+        var key: BucketKey
+        var rule: String
+        var bucket: Bucket
+        var closing: Bucket.Closing
+
+        init(key: BucketKey, rule: String, bucket: Bucket) {
+            self.key = key
+            self.rule = rule
+            self.bucket = bucket
+            closing = Bucket.Closing(plannedAt: bucket.plannedAt)
+        }
+
+        init(_ row: PostgresRow) throws {
+            var last: DigestTime.Occasion?
+            if let day = try row.decode(Int32?.self, at: 5), let at = try row.decode(Date?.self, at: 6) {
+                last = DigestTime.Occasion(date: LocalDate(dayNumber: Int(day)), at: Timestamp(at))
+            }
+            self.init(
+                key: try DigestRows.key(row), rule: try row.decode(String.self, at: 3),
+                bucket: Bucket(plannedAt: Timestamp(try row.decode(Date.self, at: 4)), last: last, items: []))
+        }
+
+        mutating func close(
+            by book: RuleBook, _ settings: PersonalSettings, _ writes: inout RulingWrites, now: Timestamp
+        ) throws(RenderError) {
+            guard let set = book.ruleSets[key.person.app], let rule = set.rule(named: rule),
+                let digest = rule.policy.digest
+            else {
+                closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
+                writes.decisions += bucket.items.filter { !$0.isTold }.map { decided($0, .drop, .ruleGone, nil) }
+                return
+            }
+            closing = bucket.close(digest, settings, zone: set.house.zone, now: now)
+            guard let latest = closing.told.max(by: { $0.saidAt < $1.saidAt }) else { return }
+            writes.decisions += closing.told.filter { !$0.isTold }
+                .map { decided($0, .digest, .summedUp, set.version) }
+            let saying: Saying
+            do {
+                saying = try rule.saying(closing, digest, settings, set, key, latest, now: now)
+            } catch {
+                throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
+            }
+            writes.sayings.append(saying)
+            writes.held.append(
+                RulingWrites.Held(
+                    notification: DerivedID.uuid5(saying.id, ["to", key.person.user.rawValue]), person: key.person,
+                    rule: rule.name, saying: saying.id, event: latest.event, kind: .summary, dueAt: now,
+                    isKept: !(rule.policy.inbox && rule.policy.sumsUpAll)))
+            if rule.policy.isReported {
+                writes.reports.append(
+                    RulingWrites.Report(
+                        notification: DerivedID.uuid5(saying.id, ["to", key.person.user.rawValue]),
+                        person: key.person, rule: rule.name, correlation: latest.correlation))
+            }
+        }
+
+        private func decided(
+            _ item: Bucket.Item, _ answer: Judgement.Answer, _ reason: Judgement.Cause, _ ruleSet: UUID?
+        ) -> Ruled {
+            Ruled(
+                notification: item.notification, step: 1, event: item.event, rule: rule, person: key.person,
+                judgement: Judgement(answer: answer, reason: reason), ruleSet: ruleSet)
+        }
+    }
+}
+
+extension Rule {
+    /// What a closing bucket says. Its id follows from the date or, without one, from what is in it: whoever does it again
+    /// says the same.
+    fileprivate func saying(
+        _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
+        _ latest: Bucket.Item, now: Timestamp
+    ) throws(PlacedProblem) -> Saying {
+        let voice = Voice(
+            language: set.house.language(for: settings, among: digest.say.translations.keys, exactly: true),
+            zone: settings.zone ?? set.house.zone)
+        var utterance = try summary(digest, of: closing.told.map(\.values), voice, house: set.house.language)
+        let bucket = DerivedID.uuid5(DerivedID.namespace, ["bucket", key.person.app.rawValue, key.bucket])
+        let occasion =
+            switch digest.close {
+            case .daily: closing.last?.date.description ?? ""
+            case .after: latest.notification.uuidString
+            }
+        // The next one replaces it on the screen.
+        if utterance.content.collapseKey == nil {
+            utterance.content.collapseKey = bucket.uuidString.lowercased()
+            utterance.preview?.collapseKey = utterance.content.collapseKey
+        }
+        return Saying(
+            id: DerivedID.uuid5(bucket, ["digest", key.person.user.rawValue, occasion]), app: key.person.app,
+            rule: name, lane: how.lane, content: utterance.content, preview: utterance.preview, mutes: [],
+            expiresAt: how.expiresAfter.map { now + $0 }, delivery: how.delivery, correlation: latest.correlation,
+            traceparent: nil)
+    }
+}

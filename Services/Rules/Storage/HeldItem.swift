@@ -1,0 +1,116 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// Something that waits, or is leaving, and what becomes of it.
+struct HeldItem: Sendable {
+    var saying: Saying
+    var recipient: Notification.Recipient
+    var event: UUID
+    var since: Timestamp
+    var quietHolds: Int
+    var step: Int
+    var kind: HeldKind
+    var item: String?
+    var saidAt: Timestamp?
+    /// Whether the inbox has it, or never will.
+    var isKept: Bool
+    var entry: Digest.Entry?
+    /// What it was let go with.
+    var leaving: Judgement.Answer?
+    /// When it is judged again; `nil` when it is leaving.
+    var dueAt: Timestamp?
+    var isOver = false
+
+    var person: PersonKey { PersonKey(app: saying.app, user: recipient.user) }
+
+    var release: HeldStore.Release? {
+        leaving.map { HeldStore.Release(saying: saying, recipient: recipient, isQuiet: $0 == .pushQuietly) }
+    }
+
+    func matter(_ rule: Rule) -> Matter {
+        Matter(
+            policy: rule.policy, isNoise: true, mutes: saying.mutes, thread: saying.content.thread,
+            expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary)
+    }
+
+    /// What is scheduled is worth so long from when it is due.
+    private func expiresAt(_ rule: Rule) -> Timestamp? {
+        guard kind == .scheduled, let after = rule.how.expiresAfter else { return saying.expiresAt }
+        return min(since + after, saying.expiresAt ?? since + after)
+    }
+
+    /// What goes into the inbox now that it is due.
+    func kept(_ judgement: Judgement, _ rule: Rule?) -> RulingWrites.Kept? {
+        guard !isKept, judgement.answer.isKept, judgement.reason != .gathered, rule?.policy.inbox ?? true else {
+            return nil
+        }
+        return RulingWrites.Kept(
+            notification: recipient.notification, person: person, saying: saying.id, thread: saying.content.thread)
+    }
+
+    /// What goes into a digest.
+    func gathered(
+        _ judgement: Judgement, _ rule: Rule, _ house: HouseRules, now: Timestamp
+    ) -> RulingWrites.Gathered? {
+        guard judgement.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
+        return RulingWrites.Gathered(
+            person: person, rule: saying.rule, bucket: entry.bucket,
+            item: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
+            event: event, correlation: saying.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
+            end: saying.expiresAt, digest: digest, zone: house.zone)
+    }
+
+    mutating func take(_ judgement: Judgement, _ rule: Rule?, spread: Duration) {
+        step += 1
+        switch judgement.answer {
+        case .push, .pushQuietly:
+            leaving = judgement.answer
+            if let rule { saying.expiresAt = expiresAt(rule) }
+        case .hold:
+            dueAt = judgement.dueAt(recipient.notification, spread: spread)
+            if judgement.reason == .quietHours { quietHolds += 1 }
+        case .digest, .inbox, .drop: isOver = true
+        }
+    }
+
+}
+
+extension HeldItem {
+    init(_ row: PostgresRow) throws {
+        let app = try row.decode(AppID.self, at: 1)
+        self.init(
+            saying: try Saying(row, id: row.decode(UUID.self, at: 3), app: app, from: 15),
+            recipient: Notification.Recipient(
+                user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
+                badge: try row.decode(Int32?.self, at: 5).map(Int.init)),
+            event: try row.decode(UUID.self, at: 4), since: Timestamp(try row.decode(Date.self, at: 6)),
+            quietHolds: Int(try row.decode(Int32.self, at: 8)), step: Int(try row.decode(Int32.self, at: 9)),
+            kind: HeldKind(rawValue: try row.decode(String.self, at: 10)) ?? .held,
+            item: try row.decode(String?.self, at: 11), saidAt: try row.decode(Date?.self, at: 12).map(Timestamp.init),
+            isKept: try row.decode(Bool.self, at: 13),
+            entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
+                try WireCoding.decode(Digest.Entry.self, from: Array(text.utf8))
+            }, leaving: try row.decode(String?.self, at: 7).flatMap { Judgement.Answer(word: $0, until: nil) })
+    }
+}
+
+extension Saying {
+    /// The columns rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, from one
+    /// position on.
+    init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {
+        func content(_ text: String) throws(WireError) -> Content {
+            try WireCoding.decode(Content.self, from: Array(text.utf8))
+        }
+        self.init(
+            id: id, app: app, rule: try row.decode(String.self, at: column),
+            lane: try row.decode(Lane.self, at: column + 1),
+            content: try content(try row.decode(String.self, at: column + 2)),
+            preview: try row.decode(String?.self, at: column + 8).map { text throws(WireError) in try content(text) },
+            mutes: try row.decode([String].self, at: column + 3),
+            expiresAt: try row.decode(Date?.self, at: column + 4).map(Timestamp.init),
+            delivery: try row.decode(String?.self, at: column + 5).flatMap(DeliveryPolicy.init(rawValue:)),
+            correlation: try row.decode(String.self, at: column + 6),
+            traceparent: try row.decode(String?.self, at: column + 7))
+    }
+}

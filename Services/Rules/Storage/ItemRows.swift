@@ -1,0 +1,142 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension PostgresTransaction {
+    /// Takes back what events say is done: what waits about it, and what was gathered. Whoever decides about the same
+    /// items waits here until this transaction ends, so that neither misses the other, in whatever order they come.
+    func takeBack(_ events: [EventCase], now: Timestamp) async throws {
+        var done: [ItemKey: Timestamp] = [:]
+        for event in events {
+            for case .done(let item) in event.signals {
+                let key = ItemKey(app: event.record.app, item: item)
+                done[key] = max(done[key] ?? event.record.occurredAt, event.record.occurredAt)
+            }
+        }
+        let locked = Set(done.keys).union(events.flatMap(\.items))
+        guard !locked.isEmpty else { return }
+        _ = try await query(ItemRows.lock(locked.sorted()))
+        guard !done.isEmpty else { return }
+        let keys = done.keys.sorted()
+        let moments = keys.map { done[$0] ?? now }
+        try await execute(ItemRows.remember(keys, moments))
+        try await execute(ItemRows.withdraw(keys, moments, now: now))
+        try await execute(ItemRows.remove(keys, moments, now: now))
+    }
+
+    /// What is known of the items of new events. What waits about one of them for longer makes way.
+    func news(of events: [EventCase], now: Timestamp) async throws -> ItemNews {
+        var news = ItemNews()
+        let keys = Set(events.flatMap(\.items)).sorted()
+        guard !keys.isEmpty else { return news }
+        for row in try await query(ItemRows.done(keys)) {
+            let key = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
+            news.done[key] = Timestamp(try row.decode(Date.self, at: 2))
+        }
+        var latest: [ItemNews.Slot: Timestamp] = [:]
+        for event in events {
+            for statement in event.statements {
+                guard let item = statement.item else { continue }
+                for recipient in statement.recipients {
+                    let slot = ItemNews.Slot(item: item, rule: statement.saying.rule, user: recipient.user)
+                    latest[slot] = max(latest[slot] ?? event.record.occurredAt, event.record.occurredAt)
+                }
+            }
+        }
+        var replaced: [UUID] = []
+        for row in try await query(ItemRows.waiting(keys)) {
+            let item = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
+            let slot = ItemNews.Slot(
+                item: item, rule: try row.decode(String.self, at: 2), user: try row.decode(UserID.self, at: 3))
+            let saidAt = Timestamp(try row.decode(Date.self, at: 4))
+            guard let new = latest[slot] else { continue }
+            if saidAt > new {
+                news.waiting[slot] = saidAt
+            } else {
+                replaced.append(try row.decode(UUID.self, at: 5))
+            }
+        }
+        if !replaced.isEmpty { try await execute(ItemRows.replace(replaced, now: now)) }
+        return news
+    }
+}
+
+private enum ItemRows {
+    private static func table(_ keys: [ItemKey], _ moments: [Timestamp]) -> SQL {
+        "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.item)), \(moments.map(\.date))) AS new (app, item, at)"
+    }
+
+    private static func table(_ keys: [ItemKey]) -> SQL {
+        "unnest(\(keys.map(\.app.rawValue)), \(keys.map(\.item))) AS new (app, item)"
+    }
+
+    /// Until the transaction ends; in one order, so that two batches do not deadlock.
+    static func lock(_ keys: [ItemKey]) -> SQL {
+        """
+        SELECT pg_advisory_xact_lock(key) FROM (
+            SELECT DISTINCT hashtextextended(app || '/' || item, 0) AS key FROM \(table(keys)) ORDER BY key OFFSET 0
+        ) AS keys
+        """
+    }
+
+    static func remember(_ keys: [ItemKey], _ moments: [Timestamp]) -> SQL {
+        """
+        INSERT INTO rules.done (app, item, at) SELECT app, item, at FROM \(table(keys, moments)) ORDER BY app, item
+        ON CONFLICT (app, item) DO UPDATE SET at = greatest(done.at, EXCLUDED.at)
+        """
+    }
+
+    static func withdraw(_ keys: [ItemKey], _ moments: [Timestamp], now: Timestamp) -> SQL {
+        """
+        WITH gone AS (
+            DELETE FROM rules.held USING rules.saying, \(table(keys, moments))
+            WHERE (held.app, held.item) = (new.app, new.item) AND held.said_at <= new.at AND held.leaving IS NULL
+                AND saying.id = held.saying
+            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
+        )
+        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'done' FROM gone ON CONFLICT DO NOTHING
+        """
+    }
+
+    static func remove(_ keys: [ItemKey], _ moments: [Timestamp], now: Timestamp) -> SQL {
+        """
+        WITH found AS (
+            SELECT digest_item.ctid AS place FROM rules.digest_item JOIN \(table(keys, moments)) USING (app, item)
+            WHERE digest_item.said_at <= new.at
+            ORDER BY digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item FOR UPDATE OF digest_item
+        ), gone AS (
+            DELETE FROM rules.digest_item USING found WHERE digest_item.ctid = found.place
+            RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told
+        )
+        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+        SELECT notification, 1, event, rule, user_id, \(now.date), 'drop', 'done' FROM gone WHERE NOT is_told
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    static func done(_ keys: [ItemKey]) -> SQL {
+        "SELECT app, item, at FROM rules.done JOIN \(table(keys)) USING (app, item)"
+    }
+
+    static func waiting(_ keys: [ItemKey]) -> SQL {
+        """
+        SELECT held.app, held.item, saying.rule, held.user_id, held.said_at, held.notification
+        FROM rules.held JOIN \(table(keys)) USING (app, item) JOIN rules.saying ON saying.id = held.saying
+        WHERE held.leaving IS NULL ORDER BY held.notification FOR UPDATE OF held
+        """
+    }
+
+    static func replace(_ notifications: [UUID], now: Timestamp) -> SQL {
+        """
+        WITH gone AS (
+            DELETE FROM rules.held USING rules.saying
+            WHERE held.notification = ANY(\(notifications)) AND held.leaving IS NULL AND saying.id = held.saying
+            RETURNING held.notification, held.step, held.event, saying.rule, held.user_id
+        )
+        INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+        SELECT notification, step, event, rule, user_id, \(now.date), 'drop', 'replaced' FROM gone
+        ON CONFLICT DO NOTHING
+        """
+    }
+}

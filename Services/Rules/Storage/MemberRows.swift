@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// A group of an app.
+struct GroupKey: Hashable, Comparable, Sendable {
+    var app: AppID
+    var group: String
+
+    static func < (a: GroupKey, b: GroupKey) -> Bool { (a.app.rawValue, a.group) < (b.app.rawValue, b.group) }
+}
+
+extension PostgresTransaction {
+    /// Who belongs to these groups, by the bytes of their ids.
+    func members(of groups: Set<GroupKey>) async throws -> [GroupKey: [Circle.Member]] {
+        guard !groups.isEmpty else { return [:] }
+        var members: [GroupKey: [Circle.Member]] = [:]
+        for row in try await query(MemberRows.select(groups.sorted())) {
+            let key = GroupKey(app: try row.decode(AppID.self, at: 0), group: try row.decode(String.self, at: 1))
+            members[key, default: []].append(
+                Circle.Member(user: try row.decode(UserID.self, at: 2), role: try row.decode(String?.self, at: 3)))
+        }
+        return members
+    }
+
+    /// Keeps what events tell of groups: the last word about a member counts, by the upstream's clock, in whatever order
+    /// the words come.
+    func keepMembers(_ events: [EventCase]) async throws {
+        var words: [(key: GroupKey, members: [UserID: String?], change: MembershipSource.Change, at: Timestamp)] = []
+        for event in events {
+            for signal in event.signals {
+                guard case .membership(let group, let members, let change) = signal else { continue }
+                words.append((GroupKey(app: event.record.app, group: group), members, change, event.record.occurredAt))
+            }
+        }
+        // In the order of the groups, and of the events about each, so that two batches do not deadlock.
+        for (_, word) in words.enumerated().sorted(by: { ($0.element.key, $0.offset) < ($1.element.key, $1.offset) }) {
+            if word.change == .members {
+                try await execute(MemberRows.tellWhole(word.key, at: word.at))
+                try await execute(MemberRows.expel(word.key, except: Array(word.members.keys), at: word.at))
+            }
+            guard !word.members.isEmpty else { continue }
+            try await execute(
+                MemberRows.tell(word.key, word.members, hasLeft: word.change == .left, at: word.at))
+        }
+    }
+}
+
+private enum MemberRows {
+    static func select(_ groups: [GroupKey]) -> SQL {
+        """
+        SELECT app, circle, user_id, role FROM rules.member
+            JOIN unnest(\(groups.map(\.app.rawValue)), \(groups.map(\.group))) AS new (app, circle) USING (app, circle)
+        WHERE NOT has_left ORDER BY app, circle, user_id COLLATE "C"
+        """
+    }
+
+    static func tellWhole(_ key: GroupKey, at moment: Timestamp) -> SQL {
+        """
+        INSERT INTO rules.circle (app, circle, told_at) VALUES (\(key.app.rawValue), \(key.group), \(moment.date))
+        ON CONFLICT (app, circle) DO UPDATE SET told_at = greatest(circle.told_at, EXCLUDED.told_at)
+        """
+    }
+
+    static func expel(_ key: GroupKey, except users: [UserID], at moment: Timestamp) -> SQL {
+        """
+        UPDATE rules.member SET has_left = true, at = \(moment.date)
+        WHERE app = \(key.app.rawValue) AND circle = \(key.group) AND NOT has_left AND at <= \(moment.date)
+            AND NOT user_id = ANY(\(users.map(\.rawValue)))
+        """
+    }
+
+    static func tell(_ key: GroupKey, _ members: [UserID: String?], hasLeft: Bool, at moment: Timestamp) -> SQL {
+        let users = members.keys.map(\.rawValue)
+        let roles = members.values.map { hasLeft ? nil : $0 }
+        return """
+            INSERT INTO rules.member (app, circle, user_id, role, has_left, at)
+            SELECT \(key.app.rawValue), \(key.group), user_id, role, \(hasLeft), \(moment.date)
+            FROM unnest(\(users), \(roles)) AS new (user_id, role)
+            WHERE NOT EXISTS (SELECT FROM rules.circle WHERE app = \(key.app.rawValue) AND circle = \(key.group)
+                AND told_at > \(moment.date))
+            ORDER BY user_id
+            ON CONFLICT (app, circle, user_id) DO UPDATE
+                SET role = EXCLUDED.role, has_left = EXCLUDED.has_left, at = EXCLUDED.at
+                WHERE member.at <= EXCLUDED.at
+            """
+    }
+}
