@@ -1,0 +1,172 @@
+import Foundation
+import PushProtocol
+
+/// What `rules` does besides serving: looks at rule files, and rehearses them. Nothing here touches a bus or a database.
+enum RuleTool: Hashable, Sendable {
+    case check([String])
+    case preview(rules: String, Files)
+    case diff(old: String, new: String, Files)
+    case misuse(String)
+
+    struct Files: Hashable, Sendable {
+        var events: String
+        var people: String?
+        /// How long after the last event what waits is looked at.
+        var rest = Files.usualRest
+
+        static let usualRest = Duration.seconds(86_400)
+    }
+
+    static let usage = """
+        usage: rules check PATH…                                       every mistake in rule files, each on a line
+               rules preview PATH --events FILE [--people FILE]        what everyone would get, and why
+               rules diff OLD NEW --events FILE [--people FILE]        who would hear more, less, later or otherwise
+
+        PATH is a folder of rule files or one of them; FILE may be “-”. Events are structured CloudEvents, one a line, with
+        “at” (when) and “app” beside them if need be. People are
+        {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}}.
+        """
+
+    /// - Returns: `nil` for what is not about rule files.
+    init?(_ arguments: [String]) {
+        guard let verb = arguments.first, ["check", "preview", "diff"].contains(verb) else { return nil }
+        var rest = arguments.dropFirst()
+        var paths: [String] = []
+        var options: [String: String] = [:]
+        while let word = rest.popFirst() {
+            if word == "--events" || word == "--people" {
+                guard let value = rest.popFirst() else {
+                    self = .misuse("\(word) needs a file")
+                    return
+                }
+                options[word] = value
+            } else if word.hasPrefix("--") {
+                self = .misuse("unknown option “\(word)”")
+                return
+            } else {
+                paths.append(word)
+            }
+        }
+        let files = options["--events"].map { Files(events: $0, people: options["--people"]) }
+        switch (verb, paths.count, files) {
+        case ("check", 1..., nil): self = .check(paths)
+        case ("preview", 1, let files?): self = .preview(rules: paths[0], files)
+        case ("diff", 2, let files?): self = .diff(old: paths[0], new: paths[1], files)
+        case (_, _, nil) where verb != "check" && !paths.isEmpty: self = .misuse("--events is missing")
+        default: self = .misuse("\(verb) is not used like this")
+        }
+    }
+
+    /// What is printed, and the exit code: 0, 1 when rule files have mistakes (or differ), 64 for misuse.
+    struct Answer: Hashable, Sendable {
+        var lines: [String] = []
+        var complaints: [String] = []
+        var code: Int32 = 0
+    }
+
+    func run(read: (String) -> Data? = RuleTool.read) -> Answer {
+        do {
+            switch self {
+            case .misuse(let problem): return Answer(complaints: ["rules: \(problem)", RuleTool.usage], code: 64)
+            case .check(let paths): return RuleTool.check(paths)
+            case .preview(let path, let files):
+                return RuleTool.preview(try rehearse(RehearsalFiles.book(path), files, read))
+            case .diff(let old, let new, let files):
+                let before = try rehearse(RehearsalFiles.book(old), files, read)
+                let after = try rehearse(RehearsalFiles.book(new), files, read)
+                return RuleTool.diff(before, after)
+            }
+        } catch {
+            return Answer(complaints: ["\(error)"], code: 1)
+        }
+    }
+
+    static func read(_ path: String) -> Data? {
+        path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
+    }
+
+    private func rehearse(_ book: RuleBook, _ files: Files, _ read: (String) -> Data?) throws -> Rehearsal {
+        guard let data = read(files.events), let text = String(validating: data, as: UTF8.self) else {
+            throw RehearsalFiles.Problem(description: "\(files.events): there is no such file, or it is not UTF-8")
+        }
+        let start = Timestamp(milliseconds: 1_767_225_600_000)
+        let events = try RehearsalFiles.events(text, name: files.events, book: book, start: start)
+        var rehearsal = Rehearsal(book)
+        if let path = files.people {
+            guard let data = read(path) else {
+                throw RehearsalFiles.Problem(description: "\(path): there is no such file")
+            }
+            try RehearsalFiles.people(data, name: path, into: &rehearsal)
+        }
+        for one in events { rehearsal.happen(one.event, at: one.at) }
+        rehearsal.advance(to: (events.last?.at ?? start) + files.rest)
+        return rehearsal
+    }
+}
+
+extension RuleTool {
+    private static func check(_ paths: [String]) -> Answer {
+        var answer = Answer()
+        var files = 0
+        var rules = 0
+        for path in paths {
+            do {
+                let book = try RehearsalFiles.book(path)
+                files += book.ruleSets.count
+                rules += book.ruleSets.values.map(\.rules.count).reduce(0, +)
+            } catch {
+                answer.complaints += error.problems.map(\.description)
+                answer.code = 1
+            }
+        }
+        if answer.code == 0 { answer.lines = ["\(rules) rules in \(files) files, and no mistake in them"] }
+        return answer
+    }
+
+    private static func preview(_ rehearsal: Rehearsal) -> Answer {
+        Answer(lines: rehearsal.tellings.flatMap(lines) + rehearsal.refusals.map(line))
+    }
+
+    private static func lines(_ telling: Rehearsal.Telling) -> [String] {
+        var lines = [
+            "\(time(telling.at))  \(telling.user)  \(telling.event)  \(telling.rule)  \(telling.judgement.spoken)"
+        ]
+        if let content = telling.content, let bytes = try? WireCoding.encode(content) {
+            lines.append("    \(String(decoding: bytes, as: UTF8.self))")
+            lines.append("    \(bytes.count) bytes of content")
+        }
+        return lines
+    }
+
+    private static func line(_ refusal: Rehearsal.Refusal) -> String {
+        "\(time(refusal.at))  nobody  \(refusal.event)  \(refusal.reason)"
+    }
+
+    private static func diff(_ old: Rehearsal, _ new: Rehearsal) -> Answer {
+        let differences = RehearsalDifference.between(old.tellings, new.tellings)
+        var answer = Answer(code: differences.isEmpty ? 0 : 1)
+        for kind in RehearsalDifference.Kind.allCases {
+            let found = differences.filter { $0.kind == kind }
+            guard !found.isEmpty else { continue }
+            answer.lines.append("\(kind.rawValue): \(found.count)")
+            for difference in found {
+                guard let telling = difference.new ?? difference.old else { continue }
+                let times = [difference.old, difference.new].map { $0.map { time($0.at) } ?? "never" }
+                answer.lines.append(
+                    "  \(telling.user)  \(telling.event)  \(telling.rule)  \(times.joined(separator: " → "))")
+            }
+        }
+        if differences.isEmpty { answer.lines = ["everyone hears the same, at the same time"] }
+        return answer
+    }
+
+    private static func time(_ moment: Timestamp) -> String { RFC3339.string(from: moment.date) }
+}
+
+extension Judgement {
+    /// For a person: `push (wanted)`, `hold until … (quiet-hours)`.
+    var spoken: String {
+        let until = answer.until.map { " until \(RFC3339.string(from: $0.date))" } ?? ""
+        return "\(answer.word)\(until) (\(reason.rawValue))"
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// The JSON Schema for editors knows the keys that the reader knows, each in its place.
+@Suite struct RuleSchemaTests {
+    let schema: JSONValue
+
+    init() throws {
+        let file = URL(filePath: Shipped.directory).deletingLastPathComponent().appending(path: "rule-file.schema.json")
+        schema = try WireCoding.decode(JSONValue.self, from: Array(Data(contentsOf: file)))
+    }
+
+    /// A file that uses every mapping there is.
+    static let everything = """
+        app: test
+        types: { t: { about: x } }
+        caps: { c: { at-most: 1, within: 1h } }
+        events: { e: { examples: [{ u: [{ id: 1, r: x }], n: 1, d: "2026-01-01" }] } }
+        groups: [{ event: e, group: g, members: u, id: id, role: r }]
+        presence: [{ event: e, user: n }]
+        reads: [{ event: e, user: n }]
+        done: [{ event: e, item: x }]
+        rules:
+          a:
+            when: { event: e, data: { n: [{ prefix: { equals-ignore-case: x } }, 1] } }
+            to: [{ users: u, id: id }, { group: g }]
+            say: { body: x, preview: { body: y }, languages: { de: { body: z, preview: { body: y } } } }
+            how: { privacy: generic, apns: { payload: {} }, fcm: { dry-run: true } }
+            policy: { caps: c, surplus: digest, item: x, schedule: { at: d }, dedupe: { key: x, within: 1h },
+              digest: { after: 1h, say: { body: x, preview: { body: y } } } }
+          b:
+            when: { event: e }
+            to: { audience: everyone }
+            say: { body: x }
+        """
+
+    @Test func `the schema has every key of the reader in its place, and no other`() throws {
+        let (ruleSet, reader) = RuleFile.read(Self.everything, file: "test.yaml")
+        #expect(reader.problems.isEmpty, "\(reader.problems)")
+        #expect(ruleSet != nil)
+        #expect(reader.tables.count > 25)
+        for (path, keys) in reader.tables {
+            let places = resolved(schema, path.split(separator: ".").map(String.init)[...])
+            let known = places.compactMap { $0["properties"]?.object.map { Set($0.keys) } }
+            #expect(known.contains(Set(keys)), "\(path): the reader has \(keys), the schema \(known)")
+        }
+    }
+
+    @Test func `every word to choose from is in the schema`() throws {
+        func words(_ path: String) -> Set<String> {
+            Set(
+                resolved(schema, path.split(separator: ".").map(String.init)[...])
+                    .flatMap { $0["enum"]?.array ?? [] }.compactMap(\.string))
+        }
+        #expect(words("rules.x.how.as") == Set(Rule.Manner.Kind.allCases.map(\.rawValue)))
+        #expect(words("rules.x.how.privacy") == Set(Rule.Manner.Privacy.allCases.map(\.rawValue)))
+        #expect(words("rules.x.how.lane") == Set(Lane.allCases.map(\.rawValue)))
+        #expect(words("rules.x.how.interruption-level") == Set(InterruptionLevel.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.presence") == Set(Rule.Policy.Presence.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.surplus") == Set(Rule.Policy.Surplus.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.quiet-hours") == Set(Rule.Policy.QuietHours.allCases.map(\.rawValue)))
+        #expect(words("rules.x.policy.digest.remains") == Set(Digest.Remains.allCases.map(\.rawValue)))
+        let operators = try #require(schema["$defs"]?["operator"]?["properties"]?.object)
+        #expect(Set(operators.keys) == Set(RuleFileReader.operators))
+    }
+
+    /// What the schema may say about a place, every alternative.
+    private func resolved(_ node: JSONValue, _ path: ArraySlice<String>) -> [JSONValue] {
+        if let name = node["$ref"]?.string?.split(separator: "/").last {
+            return schema["$defs"]?[String(name)].map { resolved($0, path) } ?? []
+        }
+        if let choices = node["anyOf"]?.array { return choices.flatMap { resolved($0, path) } }
+        guard let name = path.first else { return [node] }
+        let rest = path.dropFirst()
+        if Int(name) != nil, let items = node["items"] { return resolved(items, rest) }
+        if let member = node["properties"]?[name] { return resolved(member, rest) }
+        if let member = node["additionalProperties"], member.object != nil { return resolved(member, rest) }
+        return []
+    }
+}
