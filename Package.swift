@@ -12,6 +12,11 @@ let swiftSettings: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
+/// For the services: every symbol is looked up at the start. Later the tables need not be in memory, nor writable.
+let linkerSettings: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release))
+]
+
 // MARK: - Third-party products, named once
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -60,7 +65,7 @@ func service(
 ) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies, path: "Services/\(name)", exclude: data,
-        resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings)
+        resources: embedded.map { .embedInCode($0) }, swiftSettings: swiftSettings, linkerSettings: linkerSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {

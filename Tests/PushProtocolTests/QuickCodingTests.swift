@@ -119,6 +119,19 @@ struct QuickCodingTests {
         #expect(try Self.value(text) == value)
     }
 
+    @Test(
+        arguments: [
+            (#"{"name":"a/b"}"#, "a/b"), ("{\n  \"x\": [1.5],\n  \"name\": \"\\ud83d\\ude00\"\n}\n", "😀"), ("{}", nil),
+            (#"{"name":5}"#, nil), (#"{"name":null}"#, nil), (#"{"n":"a","name":"b"}"#, "b"), (#"["name"]"#, nil),
+            ("", nil),
+            (#"{"name":"projects/"#, nil), (#"{"name":"a"} x"#, nil),
+        ] as [(String, String?)])
+    func `one text of an object is what reading all of it would find`(body: String, text: String?) {
+        let body = Array(body.utf8)
+        #expect(WireCoding.text(of: "name", in: body) == text)
+        #expect((try? WireCoding.decode(JSONValue.self, from: body))?["name"]?.string == text)
+    }
+
     @Test func `nesting is bounded`() throws {
         let deep = { (levels: Int) in
             String(repeating: "[", count: levels) + String(repeating: "]", count: levels)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import PushProtocol
 import PushSending
 import Testing
@@ -29,13 +30,22 @@ import Testing
         #expect(back == number)
     }
 
+    private func filled(_ template: JSONTemplate, _ id: UUID, from first: Int = 0) -> String {
+        let count = template.count(filledWith: 36)
+        let bytes = ByteCursor.bytes(atMost: count) { template.write(from: first, filledWith: id, to: &$0) }
+        #expect(bytes.count == count - first)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     @Test func `a template is filled in each of its gaps and nowhere else`() {
         let template = JSONTemplate(["a": "GAP", "b": ["GAP", "GAPS"], "GAP": 1], gap: "GAP")
-        #expect(
-            String(decoding: template.filled(with: "id"), as: UTF8.self) == #"{"GAP":1,"a":"id","b":["id","GAPS"]}"#)
+        let id = DerivedID.namespace, text = id.uuidString.lowercased()
+        #expect(filled(template, id) == #"{"GAP":1,"a":"\#(text)","b":["\#(text)","GAPS"]}"#)
+        #expect(filled(template, id, from: 1) == #""GAP":1,"a":"\#(text)","b":["\#(text)","GAPS"]}"#)
+        #expect(JSONTemplate(Array(#"{"a":""}"#.utf8), gaps: [6]) == JSONTemplate(["a": "GAP"], gap: "GAP"))
     }
 
     @Test func `a template without gaps is the text`() {
-        #expect(JSONTemplate(["a": 1], gap: "GAP").filled(with: "id") == Array(#"{"a":1}"#.utf8))
+        #expect(filled(JSONTemplate(["a": 1], gap: "GAP"), DerivedID.namespace) == #"{"a":1}"#)
     }
 }

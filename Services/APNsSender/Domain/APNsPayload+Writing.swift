@@ -160,19 +160,3 @@ extension APNsPayload {
         if data.isAbsent { json.put("}") }
     }
 }
-
-extension ContentText.Members {
-    fileprivate var haveAlert: Bool { !title.isAbsent || !subtitle.isAbsent || !body.isAbsent }
-
-    /// The bytes of those that go into a payload.
-    fileprivate var length: Int {
-        title.count + subtitle.count + body.count + sound.count + category.count + thread.count + deepLink.count
-            + image.count + interruptionLevel.count + data.count
-    }
-}
-
-extension ByteCursor {
-    fileprivate mutating func put(_ place: ContentText.Place, _ source: UnsafeBufferPointer<UInt8>) {
-        put(UnsafeBufferPointer(rebasing: source[place.range]))
-    }
-}

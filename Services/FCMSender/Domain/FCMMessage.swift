@@ -56,11 +56,16 @@ struct FCMMessage {
         let isUrgent = !content.silent && content.interruptionLevel != .passive
         return object([
             "priority": .string(isUrgent ? "HIGH" : "NORMAL"),
-            "ttl": expiresAt.map { .string("\(min(max(($0 - now).components.seconds, 0), FCMLimits.maximumTTL))s") },
+            "ttl": expiresAt.map { .string("\(Self.ttl(until: $0, now: now))s") },
             // A handful of keys is kept for each token, so one a message would crowd out the app's own.
             "collapse_key": content.silent ? content.collapseKey.map(JSONValue.string) : nil,
             "notification": content.silent ? nil : androidNotification,
         ])
+    }
+
+    /// Whole seconds, from none to four weeks.
+    static func ttl(until expiresAt: Timestamp, now: Timestamp) -> Int64 {
+        min(max((expiresAt - now).components.seconds, 0), FCMLimits.maximumTTL)
     }
 
     private var androidNotification: JSONValue? {
@@ -119,7 +124,7 @@ struct FCMMessage {
 
 extension InterruptionLevel {
     /// `notification_priority`; the usual one goes without saying.
-    fileprivate var androidPriority: String? {
+    var androidPriority: String? {
         switch self {
         case .passive: "PRIORITY_LOW"
         case .active: nil

@@ -5,26 +5,55 @@ import PushSending
 /// The message for each badge that occurs among the targets of a push, written but for what each target fills in. The
 /// same for every project.
 final class FCMRendering: PushRendering {
-    let messages: [Int?: Result<JSONTemplate, LocalRejection>]
+    typealias Message = Result<JSONTemplate, LocalRejection>
+
+    enum Messages: Sendable {
+        /// The same for everybody.
+        case one(Message)
+        case byBadge([Int?: Message])
+
+        subscript(badge: Int?) -> Message? {
+            switch self {
+            case .one(let message): message
+            case .byBadge(let messages): messages[badge]
+            }
+        }
+    }
+
+    let messages: Messages
     private let isDryRun: Bool
 
     private static let letter = RequestBatch.Letter(shared: [ProviderHeader("content-type", "application/json")])
 
     init(_ push: Push, now: Timestamp) {
-        var messages: [Int?: Result<JSONTemplate, LocalRejection>] = [:]
-        for badge in Set(push.targets.map(\.badge)) {
-            messages[badge] = Result { () throws(LocalRejection) in
-                if let key = push.content.collapseKey, !(1...64).contains(key.utf8.count) {
-                    throw LocalRejection("collapse-id-not-1-to-64-bytes")
-                }
-                let message = try FCMMessage(content: push.content, badge: badge, expiresAt: push.expiresAt, now: now)
-                    .rendered
-                try FCMLimits.check(message)
-                return JSONTemplate(message, gap: FCMMessage.notificationGap)
+        let text = push.contentText
+        // What is left as text lays nothing over, and is no dry run.
+        isDryRun = text == nil && push.content.fcm?.validateOnly ?? false
+        let first = push.targets.first?.badge
+        if push.targets.allSatisfy({ $0.badge == first }) {
+            messages = .one(Self.message(push, text, badge: first, now: now))
+        } else {
+            var messages: [Int?: Message] = [:]
+            for badge in Set(push.targets.map(\.badge)) {
+                messages[badge] = Self.message(push, text, badge: badge, now: now)
             }
+            self.messages = .byBadge(messages)
         }
-        self.messages = messages
-        isDryRun = push.content.fcm?.validateOnly ?? false
+    }
+
+    private static func message(_ push: Push, _ text: ContentText?, badge: Int?, now: Timestamp) -> Message {
+        if let text, let message = FCMMessage.write(text, badge: badge, expiresAt: push.expiresAt, now: now) {
+            return .success(message)
+        }
+        return Result { () throws(LocalRejection) in
+            let content = push.content
+            if let key = content.collapseKey, !(1...64).contains(key.utf8.count) {
+                throw LocalRejection("collapse-id-not-1-to-64-bytes")
+            }
+            let message = try FCMMessage(content: content, badge: badge, expiresAt: push.expiresAt, now: now).rendered
+            try FCMLimits.check(message)
+            return JSONTemplate(message, gap: FCMMessage.notificationGap)
+        }
     }
 
     func begin(in batch: inout RequestBatch) { batch.begin(Self.letter) }
@@ -32,24 +61,29 @@ final class FCMRendering: PushRendering {
     func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
         let address = try FCMAddress(target)
         guard let message = messages[target.badge] else { throw LocalRejection("not-rendered") }
-        let filled = try message.get().filled(with: Hexadecimal.text(of: target.notification))
-        batch.endRequest(body: Self.body(address, message: filled, isDryRun: isDryRun))
+        batch.endRequest(body: body(address, message: try message.get(), notification: target.notification))
     }
 
-    /// `{"message":{"token":…,` and then the members of `message`, which always has some.
-    private static func body(_ address: FCMAddress, message: [UInt8], isDryRun: Bool) -> [UInt8] {
-        let quoted = JSONText.bytes(of: .string(address.text))
-        var body: [UInt8] = []
-        body.reserveCapacity(message.count + quoted.count + 48)
-        body += #"{"message":{""#.utf8
-        body += address.member.utf8
-        body += #"":"#.utf8
-        body += quoted
-        // An override may have taken away everything that was rendered.
-        if message.count > 2 { body.append(UInt8(ascii: ",")) }
-        body += message.dropFirst()
-        if isDryRun { body += #","validate_only":true"#.utf8 }
-        body.append(UInt8(ascii: "}"))
-        return body
+    /// `{"message":{"token":…,` and then the members of `message`.
+    private func body(_ address: FCMAddress, message: JSONTemplate, notification: UUID) -> [UInt8] {
+        // Hardly any token has something to escape.
+        let escaped = address.text.isPlainJSON ? nil : JSONText.bytes(of: .string(address.text))
+        let filled = message.count(filledWith: 36)
+        return ByteCursor.bytes(atMost: filled + (escaped?.count ?? address.text.utf8.count) + 64) { json in
+            json.put(#"{"message":{""#)
+            json.put(text: address.member)
+            json.put(#"":"#)
+            if let escaped {
+                escaped.withUnsafeBufferPointer { json.put($0) }
+            } else {
+                json.put("\"")
+                json.put(text: address.text)
+                json.put("\"")
+            }
+            // An override may have taken away everything that was rendered.
+            if filled > 2 { json.put(",") }
+            message.write(from: 1, filledWith: notification, to: &json)
+            json.put(isDryRun ? #","validate_only":true}"# : "}")
+        }
     }
 }

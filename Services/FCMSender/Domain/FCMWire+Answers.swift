@@ -12,13 +12,12 @@ extension FCMWire {
     }
 
     private func consequence(of response: ProviderResponse, at now: Timestamp) -> Consequence {
-        let body = response.json
         if response.status == 200 {
-            let name = body?["name"]?.string
+            let name = WireCoding.text(of: "name", in: response.body)
             return .settle(.accepted(id: name.map { ProviderWord.printable(Self.lastPart(of: $0)) }))
         }
         let told = RetryAfter.delay(response.headers["retry-after"], now: now).map { max($0, Self.floor) }
-        let error = FCMError(body)
+        let error = FCMError(response.json)
         if let error, let code = error.code.flatMap(FCMErrorCode.init) {
             return consequence(of: code, error, response.status, told: told)
         }

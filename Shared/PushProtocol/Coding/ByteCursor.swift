@@ -4,7 +4,8 @@ package import FoundationEssentials
 /// piece by piece would be most of the work.
 package struct ByteCursor: ~Copyable {
     private let start: UnsafeMutableRawPointer
-    private var count = 0
+    /// How many bytes were written.
+    package private(set) var count = 0
     private let capacity: Int
 
     private init(_ memory: UnsafeMutableBufferPointer<UInt8>) {
@@ -13,12 +14,13 @@ package struct ByteCursor: ~Copyable {
         capacity = memory.count
     }
 
-    /// What `write` writes: no more than `limit` bytes.
+    /// What `write` writes: no more than `limit` bytes. The array has room for no more than that.
     package static func bytes(atMost limit: Int, _ write: (inout ByteCursor) -> Void) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: max(limit, 1)) { memory, count in
+        // An array that is filled by a closure is made by code that asks for its type each time.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(limit, 1)) { memory in
             var cursor = ByteCursor(memory)
             write(&cursor)
-            count = cursor.count
+            return [UInt8](UnsafeBufferPointer(rebasing: memory[..<cursor.count]))
         }
     }
 
@@ -30,7 +32,8 @@ package struct ByteCursor: ~Copyable {
         if let address = bytes.baseAddress { copy(address, bytes.count) }
     }
 
-    package mutating func put(_ text: String) {
+    /// With a label, so that literals are not taken for it.
+    package mutating func put(text: String) {
         var text = text
         text.withUTF8 { put($0) }
     }

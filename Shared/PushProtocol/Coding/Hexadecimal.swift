@@ -72,19 +72,24 @@ package enum Hexadecimal {
 
     package enum Case: Sendable { case lower, upper }
 
-    /// Whether `text` has nothing but digits, in either case.
-    static func isDigits(_ text: String) -> Bool {
+    /// `text` in lower case, where it has nothing but digits; `nil` for any other text.
+    static func lowerCaseDigits(_ text: String) -> String? {
         var text = text
-        return text.withUTF8 { text in
+        let (others, upper) = text.withUTF8 { text in
             // Without branches the compiler checks many bytes at once.
             var others: UInt8 = 0
+            var upper: UInt8 = 0
             for byte in text {
                 let isDigit = byte &- UInt8(ascii: "0") < 10
                 let isLetter = (byte | 0x20) &- UInt8(ascii: "a") < 6
                 others |= isDigit || isLetter ? 0 : 1
+                // Digits have this bit too.
+                upper |= ~byte & 0x20
             }
-            return others == 0
+            return (others, upper)
         }
+        guard others == 0 else { return nil }
+        return upper == 0 ? text : text.lowercased()
     }
 
     /// `id` in its canonical form.

@@ -10,6 +10,12 @@ extension String {
         }
     }
 
+    /// Whether it stands in JSON as it is, between quotes.
+    package var isPlainJSON: Bool {
+        var text = self
+        return text.withUTF8 { PlainRun(in: $0, from: 0).end == $0.count }
+    }
+
     /// The same in lower case, for what is known to be ASCII; most such texts are in lower case already, and cost
     /// nothing.
     package var lowercasedASCII: String {

@@ -24,6 +24,29 @@ package enum WireCoding {
         return try parse(type, body, maximumSize)
     }
 
+    /// The text that the member `name` of an object is; `nil` where it is none, or the body no JSON. For answers of which
+    /// only that is wanted.
+    package static func text(of name: StaticString, in body: [UInt8]) -> String? {
+        let found = body.withUnsafeBufferPointer { bytes -> String?? in
+            var reader = JSONReader(bytes)
+            var text: String?
+            var seen = OnceEach()
+            do throws(JSONReader.Unusual) {
+                try reader.object { (reader, key) throws(JSONReader.Unusual) in
+                    guard name ~= key else { return try reader.skip(key) }
+                    try seen.take(0)
+                    text = try reader.string()
+                }
+                try reader.end()
+                return .some(text)
+            } catch {
+                return nil
+            }
+        }
+        // What is wrong with a body that is not JSON is of no interest.
+        return found ?? (try? decode(JSONValue.self, from: body))?.object?["\(name)"]?.string
+    }
+
     private static func parse<Message: Decodable>(
         _ type: Message.Type, _ body: [UInt8], _ maximumSize: Int
     ) throws(WireError) -> Message {

@@ -20,12 +20,16 @@ package struct AppID: CheckedText {
     }
 
     private static func isLegal(_ name: String) -> Bool {
-        guard (1...63).contains(name.utf8.count), name.utf8.first != UInt8(ascii: "-") else { return false }
-        return name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
-            default: false
+        var name = name
+        return name.withUTF8 { name in
+            guard (1...63).contains(name.count), name[0] != UInt8(ascii: "-") else { return false }
+            // Asked of every message.
+            for byte in name {
+                let isLetter = byte &- UInt8(ascii: "a") < 26
+                let isDigit = byte &- UInt8(ascii: "0") < 10
+                guard isLetter || isDigit || byte == UInt8(ascii: "-") else { return false }
             }
+            return true
         }
     }
 }

@@ -24,17 +24,15 @@ package struct DeviceToken: Hashable, Sendable {
         guard !bytes.isEmpty, bytes.count <= DeviceToken.maximumLength else { return nil }
         switch provider {
         case .apns:
-            if bytes.count.isMultiple(of: 2), bytes.count <= 512,
-                Hexadecimal.isDigits(text)
-            {
-                secret = text.lowercasedASCII
+            if bytes.count.isMultiple(of: 2), bytes.count <= 512, let digits = Hexadecimal.lowerCaseDigits(text) {
+                secret = digits
             } else if let hex = DeviceToken.hex(ofBase64: text) {
                 secret = hex
             } else {
                 return nil
             }
         case .fcm:
-            guard bytes.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
+            guard text.isVisibleASCII else { return nil }
             secret = text
         }
     }

@@ -24,7 +24,7 @@ package final class ContentText: Sendable {
         private let start: UInt32
         private let end: UInt32
 
-        fileprivate static let none = Place(0..<0)
+        package static let none = Place(0..<0)
 
         fileprivate init(_ range: Range<Int>) {
             (start, end) = (UInt32(truncatingIfNeeded: range.lowerBound), UInt32(truncatingIfNeeded: range.upperBound))
@@ -41,6 +41,7 @@ package final class ContentText: Sendable {
     package let members: Members
     package let badge: Int?
     package let silent: Bool
+    package let interruptionLevel: InterruptionLevel?
     /// Whether the app's data has a member `aps`, or a `deep_link` of its own.
     package let hasReservedData: Bool
     /// Where in `data` a member `deep_link` belongs by its name: before that byte of the message.
@@ -51,6 +52,7 @@ package final class ContentText: Sendable {
         var members = Members()
         var badge: Int?
         var silent: Bool?
+        var interruptionLevel: InterruptionLevel?
         var hasReservedData = false
         var placeOfLink = 0
         let start = scan.place
@@ -70,7 +72,7 @@ package final class ContentText: Sendable {
             case (11, UInt8(ascii: "c")): members.collapseKey = try members.string(8, "collapseKey", name, &scan)
             case (17, UInt8(ascii: "i")):
                 members.interruptionLevel = try members.string(9, "interruptionLevel", name, &scan)
-                try members.checkInterruptionLevel(scan)
+                interruptionLevel = try members.readInterruptionLevel(scan)
             case (4, UInt8(ascii: "d")):
                 try members.note(10, "data", name, scan)
                 if try !scan.takesNull() {
@@ -101,6 +103,7 @@ package final class ContentText: Sendable {
         self.members = members
         self.badge = badge
         self.silent = silent
+        self.interruptionLevel = interruptionLevel
         self.hasReservedData = hasReservedData
         self.placeOfLink = placeOfLink
     }
@@ -134,12 +137,13 @@ extension ContentText.Members {
         seen |= 1 << number
     }
 
-    fileprivate func checkInterruptionLevel(_ scan: CanonicalScan) throws(JSONReader.Unusual) {
-        guard !interruptionLevel.isAbsent else { return }
+    fileprivate func readInterruptionLevel(_ scan: CanonicalScan) throws(JSONReader.Unusual) -> InterruptionLevel? {
+        guard !interruptionLevel.isAbsent else { return nil }
         let text = interruptionLevel.range.dropFirst().dropLast()
-        guard InterruptionLevel(rawValue: String(decoding: scan.bytes[text], as: UTF8.self)) != nil else {
+        guard let level = InterruptionLevel(rawValue: String(decoding: scan.bytes[text], as: UTF8.self)) else {
             throw JSONReader.Unusual()
         }
+        return level
     }
 }
 

@@ -36,28 +36,29 @@ extension Outcomes {
     /// As ``written()``, for what nearly all outcomes are: accepted, with texts in which nothing has to be escaped.
     private func writtenAcceptances() -> [UInt8]? {
         var limit = 512 + app.rawValue.utf8.count + trace.length
-        for outcome in outcomes {
-            guard case .accepted(let id) = outcome.answer, id?.isPlain ?? true else { return nil }
+        // By their places: an outcome has many parts to copy.
+        for place in outcomes.indices {
+            guard case .accepted(let id) = outcomes[place].answer, id?.isPlainJSON ?? true else { return nil }
             limit += 320 + (id?.utf8.count ?? 0)
         }
         guard trace.isPlain else { return nil }
         return ByteCursor.bytes(atMost: limit) { json in
             json.put(#"{"app":""#)
-            json.put(app.rawValue)
+            json.put(text: app.rawValue)
             if let environment {
                 json.put(#"","environment":""#)
-                json.put(environment.rawValue)
+                json.put(text: environment.rawValue)
             }
             json.put(#"","lane":""#)
-            json.put(lane.rawValue)
+            json.put(text: lane.rawValue)
             json.put(#"","origin":""#)
-            json.put(origin.rawValue)
+            json.put(text: origin.rawValue)
             json.put(#"","outcomes":["#)
-            var isFirst = true
-            for outcome in outcomes {
-                if !isFirst { json.put(",") }
-                isFirst = false
-                outcome.writeAcceptance(to: &json)
+            outcomes.withUnsafeBufferPointer { outcomes in
+                for place in outcomes.indices {
+                    if place > 0 { json.put(",") }
+                    outcomes[place].writeAcceptance(to: &json)
+                }
             }
             json.put("],")
             trace.write(to: &json)
@@ -74,7 +75,7 @@ extension Outcome {
         json.put(#"{"answer":{"disposition":"accepted""#)
         if case .accepted(let id?) = answer {
             json.put(#","id":""#)
-            json.put(id)
+            json.put(text: id)
             json.put("\"")
         }
         json.put(#"},"at":"#)
@@ -86,7 +87,7 @@ extension Outcome {
         }
         if let elsewhere {
             json.put(#","elsewhere":""#)
-            json.put(elsewhere.rawValue)
+            json.put(text: elsewhere.rawValue)
             json.put("\"")
         }
         json.put(#","notification":""#)
@@ -102,31 +103,25 @@ extension Outcome {
 }
 
 extension Trace {
-    fileprivate var isPlain: Bool { correlation.isPlain && causation.isPlain && (traceparent?.isPlain ?? true) }
+    fileprivate var isPlain: Bool {
+        correlation.isPlainJSON && causation.isPlainJSON && (traceparent?.isPlainJSON ?? true)
+    }
 
     /// The bytes of its texts.
     fileprivate var length: Int { correlation.utf8.count + causation.utf8.count + (traceparent?.utf8.count ?? 0) }
 
     fileprivate func write(to json: inout ByteCursor) {
         json.put(#""trace":{"causation":""#)
-        json.put(causation)
+        json.put(text: causation)
         json.put(#"","correlation":""#)
-        json.put(correlation)
+        json.put(text: correlation)
         json.put(#"","id":""#)
         json.put(id, .upper)
         if let traceparent {
             json.put(#"","traceparent":""#)
-            json.put(traceparent)
+            json.put(text: traceparent)
         }
         json.put("\"}")
-    }
-}
-
-extension String {
-    /// Whether it stands in JSON as it is.
-    fileprivate var isPlain: Bool {
-        var text = self
-        return text.withUTF8 { PlainRun(in: $0, from: 0).end == $0.count }
     }
 }
 

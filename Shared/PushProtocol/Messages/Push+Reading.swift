@@ -1,6 +1,12 @@
 import FoundationEssentials
 
 extension Push {
+    /// As every message is read, compiled for this one: it is what each push costs a sender first.
+    package static func decode(wireBody body: [UInt8]) throws(WireError) -> Push {
+        if body.count <= WireCoding.maximumBodySize, let push = read(body) { return push }
+        return try decodeGenerally(wireBody: body)
+    }
+
     /// Reads a push without the general decoder; see ``JSONReader``.
     package static func read(_ body: [UInt8]) -> Self? {
         body.withUnsafeBufferPointer { bytes in

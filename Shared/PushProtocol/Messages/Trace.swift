@@ -67,7 +67,12 @@ extension WireMessage {
     /// Reads a message, refusing bodies that are something else or newer than this build.
     package static func decode(wireBody body: [UInt8]) throws(WireError) -> Self {
         if body.count <= WireCoding.maximumBodySize, let message = read(body) { return message }
-        return try WireCoding.decode(Wire<Self>.self, from: body).message
+        return try decodeGenerally(wireBody: body)
+    }
+
+    /// The same by the general decoder, which words the errors.
+    static func decodeGenerally(wireBody body: [UInt8]) throws(WireError) -> Self {
+        try WireCoding.decode(Wire<Self>.self, from: body).message
     }
 }
 

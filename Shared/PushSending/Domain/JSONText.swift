@@ -1,3 +1,4 @@
+package import FoundationEssentials
 package import PushProtocol
 
 /// Compact JSON with sorted keys and plain slashes, written straight to bytes: what providers get, and what their size
@@ -32,18 +33,25 @@ package struct JSONTemplate: Hashable, Sendable {
         self.gaps = gaps
     }
 
-    /// The text with `filling`, which must need no escaping, in every gap.
-    package func filled(with filling: String) -> [UInt8] {
-        guard !gaps.isEmpty else { return text }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count + gaps.count * filling.utf8.count)
-        var start = 0
-        for gap in gaps {
-            bytes += text[start..<gap]
-            bytes += filling.utf8
-            start = gap
+    /// `text`, which is JSON but for what goes into its `gaps`: where in it each of them is, from the first to the last.
+    package init(_ text: [UInt8], gaps: [Int]) {
+        self.text = text
+        self.gaps = gaps
+    }
+
+    /// The bytes of the text, filled with so many in each gap.
+    package func count(filledWith count: Int) -> Int { text.count + gaps.count * count }
+
+    /// Writes the text from its byte `first`, which no gap comes before, and in every gap `id`, in lower case.
+    package func write(from first: Int, filledWith id: UUID, to json: inout ByteCursor) {
+        text.withUnsafeBufferPointer { text in
+            var start = first
+            for gap in gaps {
+                json.put(UnsafeBufferPointer(rebasing: text[start..<gap]))
+                json.put(id, .lower)
+                start = gap
+            }
+            json.put(UnsafeBufferPointer(rebasing: text[start...]))
         }
-        bytes += text[start...]
-        return bytes
     }
 }

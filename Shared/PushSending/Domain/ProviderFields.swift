@@ -15,22 +15,31 @@ package struct ProviderFields: Hashable, Sendable {
         var name = name
         return name.withUTF8 { name in
             text.withUnsafeBufferPointer { text in
-                var rest = text[...]
-                while let field = Self.upToNUL(in: &rest), let value = Self.upToNUL(in: &rest) {
-                    if field.elementsEqual(name) {
-                        return String(decoding: UnsafeBufferPointer(rebasing: value), as: UTF8.self)
+                var start = 0
+                while let end = Self.nul(in: text, from: start), let last = Self.nul(in: text, from: end + 1) {
+                    if end - start == name.count, Self.stands(name, in: text, at: start) {
+                        return String(decoding: UnsafeBufferPointer(rebasing: text[end + 1..<last]), as: UTF8.self)
                     }
+                    start = last + 1
                 }
                 return nil
             }
         }
     }
 
-    private static func upToNUL(
-        in rest: inout Slice<UnsafeBufferPointer<UInt8>>
-    ) -> Slice<UnsafeBufferPointer<UInt8>>? {
-        guard let end = rest.firstIndex(of: 0) else { return nil }
-        defer { rest = rest[(end + 1)...] }
-        return rest[..<end]
+    private static func nul(in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        var place = start
+        while place < text.count {
+            if text[place] == 0 { return place }
+            place += 1
+        }
+        return nil
+    }
+
+    private static func stands(
+        _ name: UnsafeBufferPointer<UInt8>, in text: UnsafeBufferPointer<UInt8>, at start: Int
+    ) -> Bool {
+        for place in 0..<name.count where text[start + place] != name[place] { return false }
+        return true
     }
 }

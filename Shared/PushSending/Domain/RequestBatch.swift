@@ -50,7 +50,10 @@ package struct RequestBatch: Sendable {
         if letters.last !== letter { letters.append(letter) }
     }
 
-    package mutating func write(_ value: String) { text.append(contentsOf: value.utf8) }
+    package mutating func write(_ value: String) {
+        var value = value
+        value.withUTF8 { text.append(contentsOf: $0) }
+    }
 
     /// Writes `id` in the canonical form, in lower case.
     package mutating func write(_ id: UUID) { Hexadecimal.append(id, .lower, to: &text) }

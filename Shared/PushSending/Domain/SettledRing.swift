@@ -2,44 +2,55 @@ import FoundationEssentials
 import PushProtocol
 
 /// The last so many outcomes, found by their push: records of one size in a ring that is set aside once, since a sender
-/// remembers tens of thousands. Pure.
+/// remembers tens of thousands, and small ones, since they are a good part of what it holds. Pure.
 ///
-/// Records of the same push, and of pushes whose ids fall together, are chained from the newest to the oldest. A place is
-/// named by how many were written before it, so that a link to what was overwritten since shows itself.
+/// Records of the same push, and of pushes whose ids fall together, are chained from the newest to the oldest. A link is
+/// how many records lie in between, so that one to what was overwritten since shows itself.
 struct SettledRing {
     private struct Record {
-        var push: UUID
         var notification: UUID
         /// Without a device, all zeros; `hasDevice` tells.
         var device: UUID
         /// What the provider called it, where that is an id.
         var id: UUID
-        var at: Int64
+        /// Stands for the push. Who asks compares notifications and devices too, which pushes hardly ever share.
+        var push: UInt64
         var registeredAt: Int64
-        /// Milliseconds of uptime.
-        var expires: Int64
-        /// The number of the next older record of its chain, from 1.
-        var older: Int
-        var form: Form
-        var hasDevice: Bool
-        var hasRegisteredAt: Bool
-        var elsewhere: ProviderEnvironment?
+        /// Milliseconds since 1970 in all but the lowest eight bits, which are the flags.
+        var atAndFlags: Int64
+        /// Whole seconds of uptime.
+        var expires: UInt32
+        /// How far back the next older record of its chain is; 0 for the last of them.
+        var older: UInt32
+
+        var at: Int64 { atAndFlags >> 8 }
+        var flags: Flags { Flags(rawValue: UInt8(truncatingIfNeeded: atAndFlags)) }
     }
 
-    private enum Form: UInt8 {
-        case accepted
-        /// Under an id in lower case.
-        case acceptedAsID
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let hasDevice = Flags(rawValue: 1)
+        static let hasRegisteredAt = Flags(rawValue: 2)
+        static let inProduction = Flags(rawValue: 4)
+        static let inDevelopment = Flags(rawValue: 8)
+        /// Accepted under an id in lower case.
+        static let acceptedAsID = Flags(rawValue: 16)
+        /// Accepted under what is in `names`.
+        static let acceptedAsName = Flags(rawValue: 32)
         /// What is in `others`.
-        case other
+        static let other = Flags(rawValue: 64)
     }
 
     private let capacity: Int
     private var records: [Record] = []
+    /// What the provider called each, by place: so many bytes and their number before them. As long as no name that is
+    /// no id had to be remembered, nothing is here.
+    private var names: [UInt8] = []
+    private static let nameSlot = 48
     /// The answers of the records, by place, that are not what nearly all are.
     private var others: [Int: Outcome.Answer] = [:]
-    /// The number of the newest record of each chain.
-    private var newest: [Int]
+    /// The number of the newest record of each chain, from 1 and as far as it fits; 0 without one.
+    private var newest: [UInt32]
     /// Records written so far: the number of the last.
     private var written = 0
     private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
@@ -54,64 +65,106 @@ struct SettledRing {
         records.reserveCapacity(capacity)
     }
 
-    /// Remembers an outcome of `push` until `expires`, in place of the oldest there is.
-    mutating func append(_ outcome: Outcome, of push: UUID, expires: Duration) {
+    /// Whole seconds of an uptime.
+    static func seconds(_ uptime: Duration) -> UInt32 { UInt32(clamping: uptime.components.seconds) }
+
+    /// Remembers an outcome of `push` until an uptime in ``seconds(_:)``, in place of the oldest there is.
+    mutating func append(_ outcome: Outcome, of push: UUID, expires: UInt32) {
         let place = written % capacity
-        if records.count == capacity, records[place].form == .other { others[place] = nil }
-        var record = Record(
-            push: push, notification: outcome.notification, device: outcome.device ?? Self.nobody, id: Self.nobody,
-            at: outcome.at.milliseconds, registeredAt: outcome.registeredAt?.milliseconds ?? 0,
-            expires: expires.wholeMilliseconds, older: 0, form: .other, hasDevice: outcome.device != nil,
-            hasRegisteredAt: outcome.registeredAt != nil, elsewhere: outcome.elsewhere)
+        if records.count == capacity, records[place].flags.contains(.other) { others[place] = nil }
+        var id = Self.nobody
+        var flags: Flags
         switch outcome.answer {
-        case .accepted(nil): record.form = .accepted
+        case .accepted(nil): flags = []
         case .accepted(let name?):
-            if let id = Hexadecimal.lowerCaseID(name) {
-                (record.form, record.id) = (.acceptedAsID, id)
+            if let known = Hexadecimal.lowerCaseID(name) {
+                (flags, id) = (.acceptedAsID, known)
+            } else if note(name, at: place) {
+                flags = .acceptedAsName
             } else {
-                others[place] = outcome.answer
+                flags = .other
             }
-        case .unregistered, .rejected, .throttled, .misconfigured, .expired, .skipped, .unknown:
-            others[place] = outcome.answer
+        case .unregistered, .rejected, .throttled, .misconfigured, .expired, .skipped, .unknown: flags = .other
         }
+        if flags == .other { others[place] = outcome.answer }
+        if outcome.device != nil { flags.insert(.hasDevice) }
+        if outcome.registeredAt != nil { flags.insert(.hasRegisteredAt) }
+        switch outcome.elsewhere {
+        case .production: flags.insert(.inProduction)
+        case .development: flags.insert(.inDevelopment)
+        case nil: break
+        }
+        let print = Self.print(of: push)
+        let chain = chain(of: print)
         written += 1
-        let chain = chain(of: push)
-        record.older = newest[chain]
-        newest[chain] = written
+        let number = UInt32(truncatingIfNeeded: written)
+        let record = Record(
+            notification: outcome.notification, device: outcome.device ?? Self.nobody, id: id, push: print,
+            registeredAt: outcome.registeredAt?.milliseconds ?? 0,
+            atAndFlags: outcome.at.milliseconds << 8 | Int64(flags.rawValue),
+            expires: expires,
+            older: newest[chain] == 0 ? 0 : number &- newest[chain])
+        newest[chain] = number
         if records.count < capacity { records.append(record) } else { records[place] = record }
+    }
+
+    /// Keeps a provider's name for what is at `place`; false for one that is too long.
+    private mutating func note(_ name: String, at place: Int) -> Bool {
+        var name = name
+        return name.withUTF8 { name in
+            guard name.count < Self.nameSlot else { return false }
+            let start = place * Self.nameSlot
+            if names.isEmpty { names.reserveCapacity(capacity * Self.nameSlot) }
+            if names.count < start + Self.nameSlot {
+                names.append(contentsOf: repeatElement(0, count: start + Self.nameSlot - names.count))
+            }
+            names[start] = UInt8(name.count)
+            for (offset, byte) in name.enumerated() { names[start + 1 + offset] = byte }
+            return true
+        }
     }
 
     /// What is remembered of `push` at `now`, the oldest first.
     func outcomes(of push: UUID, now: Duration) -> [Outcome] {
-        var number = newest[chain(of: push)]
+        let print = Self.print(of: push)
+        let head = newest[chain(of: print)]
+        var age = Int(UInt32(truncatingIfNeeded: written) &- head)
         // Nearly every push is new.
-        guard number > written - records.count else { return [] }
-        let now = now.wholeMilliseconds
+        guard head != 0, age < records.count else { return [] }
+        let now = Self.seconds(now)
         var found: [Outcome] = []
-        while number > 0, number > written - records.count {
-            let place = (number - 1) % capacity
-            if records[place].push == push, records[place].expires > now { found.append(outcome(at: place)) }
-            number = records[place].older
+        while age < records.count {
+            let place = (written - age - 1) % capacity
+            if records[place].push == print, records[place].expires > now { found.append(outcome(at: place)) }
+            guard records[place].older > 0 else { break }
+            age += Int(records[place].older)
         }
         return found.reversed()
     }
 
     private func outcome(at place: Int) -> Outcome {
         let record = records[place]
-        let answer: Outcome.Answer =
-            switch record.form {
-            case .accepted: .accepted(id: nil)
-            case .acceptedAsID: .accepted(id: Hexadecimal.text(of: record.id))
-            case .other: others[place] ?? .accepted(id: nil)
-            }
+        let flags = record.flags
         return Outcome(
-            notification: record.notification, device: record.hasDevice ? record.device : nil, answer: answer,
-            at: Timestamp(milliseconds: record.at),
-            registeredAt: record.hasRegisteredAt ? Timestamp(milliseconds: record.registeredAt) : nil,
-            elsewhere: record.elsewhere)
+            notification: record.notification, device: flags.contains(.hasDevice) ? record.device : nil,
+            answer: answer(at: place), at: Timestamp(milliseconds: record.at),
+            registeredAt: flags.contains(.hasRegisteredAt) ? Timestamp(milliseconds: record.registeredAt) : nil,
+            elsewhere: flags.contains(.inProduction)
+                ? .production : flags.contains(.inDevelopment) ? .development : nil)
     }
 
-    private func chain(of push: UUID) -> Int {
+    private func answer(at place: Int) -> Outcome.Answer {
+        let flags = records[place].flags
+        if flags.contains(.other) { return others[place] ?? .accepted(id: nil) }
+        if flags.contains(.acceptedAsID) { return .accepted(id: Hexadecimal.text(of: records[place].id)) }
+        guard flags.contains(.acceptedAsName) else { return .accepted(id: nil) }
+        let start = place * Self.nameSlot + 1
+        return .accepted(id: String(decoding: names[start..<start + Int(names[start - 1])], as: UTF8.self))
+    }
+
+    private func chain(of print: UInt64) -> Int { Int(truncatingIfNeeded: print >> 32) & (newest.count - 1) }
+
+    private static func print(of push: UUID) -> UInt64 {
         let (high, low) = withUnsafeBytes(of: push.uuid) {
             ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         }
@@ -119,13 +172,6 @@ struct SettledRing {
         var mixed = high &* 0x9e37_79b9_7f4a_7c15 ^ low
         mixed = (mixed ^ mixed >> 32) &* 0xff51_afd7_ed55_8ccd
         mixed = (mixed ^ mixed >> 32) &* 0xc4ce_b9fe_1a85_ec53
-        return Int(truncatingIfNeeded: mixed >> 32) & (newest.count - 1)
-    }
-}
-
-extension Duration {
-    fileprivate var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        return mixed
     }
 }

@@ -57,6 +57,13 @@ final class LaneGate: Sendable {
         }
     }
 
+    /// Whether the lane is shut, its pause over, and nobody probes it: then the caller does, and calls
+    /// ``reportProbe(_:)``, whatever comes. Never during a storm.
+    func takesProbe() -> Bool {
+        guard !suspicion.withLock({ $0.isStorm }) else { return false }
+        return state.withLock { $0.breaker.admit(now: clock.uptime()) == .probe }
+    }
+
     /// Lets the next push probe at once, if the lane is shut.
     func recheck() { state.withLock { $0.breaker.recheck(now: clock.uptime()) } }
 

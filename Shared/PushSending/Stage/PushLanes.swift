@@ -16,11 +16,15 @@ package final class PushLanes: Sendable {
         case opened(LaneKey, pause: Duration)
         case closed(LaneKey)
         case pauseOver(AppID)
+        /// What held the lane up may have been mended.
+        case mended(LaneKey)
     }
 
     let signals: AsyncStream<Signal>
     private let signal: AsyncStream<Signal>.Continuation
     private let lanes: [LaneKey: Lane]
+    let provider: Provider
+    let clock: SenderClock
 
     /// `provider` labels the metric `heliograph_lane_open`.
     package init(
@@ -29,6 +33,8 @@ package final class PushLanes: Sendable {
         let (signals, signal) = AsyncStream.makeStream(of: Signal.self)
         self.signals = signals
         self.signal = signal
+        self.provider = provider
+        self.clock = clock
         lanes = Dictionary(
             uniqueKeysWithValues: gateways.map { key, gateway in
                 let gauge = Gauge(
@@ -67,7 +73,7 @@ package final class PushLanes: Sendable {
     /// Has a lane tried at once whose credential may have been mended.
     package func mend(_ key: LaneKey) {
         lanes[key]?.gate.recheck()
-        send(.pauseOver(key.app))
+        send(.mended(key))
     }
 
     /// Whether every environment of `app` is held up, so that consuming its queues is pointless.

@@ -26,13 +26,18 @@ final class PushMetrics: Sendable {
         // One key's outcomes mostly come together.
         var run: (key: Key, count: Int)?
         for one in settled {
-            for outcome in one.outcomes {
-                let key = Key(app: one.delivery.message.app, disposition: outcome.answer.disposition)
-                if run?.key == key {
+            let app = one.delivery.message.app
+            if let ended = run, ended.key.app != app {
+                counter(ended.key).increment(by: ended.count)
+                run = nil
+            }
+            for place in one.outcomes.indices {
+                let disposition = one.outcomes[place].answer.disposition
+                if run?.key.disposition == disposition {
                     run?.count += 1
                 } else {
                     if let run { counter(run.key).increment(by: run.count) }
-                    run = (key, 1)
+                    run = (Key(app: app, disposition: disposition), 1)
                 }
             }
         }

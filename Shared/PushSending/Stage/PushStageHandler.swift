@@ -72,7 +72,11 @@ package struct PushStageHandler: StageHandler {
         var outbound = [[Outbound]](repeating: [], count: batch.count)
         for group in OutcomeBatches.batches(settled) {
             let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
-            for place in group.places { outbound[place].append(message) }
+            // Nearly every push has this one message and no other: the same list will do for all of them.
+            let alone = [message]
+            for place in group.places {
+                if outbound[place].isEmpty { outbound[place] = alone } else { outbound[place].append(message) }
+            }
         }
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(batch.count)

@@ -46,7 +46,7 @@ package final class SettledTargets: Sendable {
 
     /// Remembers what was settled of each of `pushes`.
     func remember(_ settlements: [PushSettlement], of pushes: some Collection<Delivery<Push>>) {
-        let expires = clock.uptime() + lifetime
+        let expires = SettledRing.seconds(clock.uptime() + lifetime)
         ring.withLock { ring in
             for (settlement, push) in zip(settlements, pushes) {
                 for outcome in settlement.fresh { ring.append(outcome, of: push.message.trace.id, expires: expires) }

@@ -37,7 +37,8 @@ struct ServiceProcess {
         await shutdown.watch()
         logger.info("Starting", metadata: [LogKey.version: "\(Build.version)"])
         let assembly = try await build(context)
-        StartupMemory.release()
+        let settling = Task { await StartupMemory.releaseRepeatedly() }
+        defer { settling.cancel() }
         let group = ServiceGroup(configuration: try configuration(for: assembly))
         shutdown.attach(group)
         do {

@@ -3,6 +3,19 @@ import Foundation
 /// Gives back what only starting needed: most of the code and the tables that a process reads while it starts are never
 /// looked at again, and count as its own until somebody takes them away.
 enum StartupMemory {
+    /// How long after a service began to run it looks back again: connecting, and the first of each kind of work, read as
+    /// much once as starting did.
+    static let pauses: [Duration] = [.seconds(2), .seconds(5), .seconds(20)]
+
+    /// Gives back now, and after each of ``pauses``, until cancelled.
+    static func releaseRepeatedly(sleep: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
+        release()
+        for pause in pauses {
+            do { try await sleep(pause) } catch { return }
+            release()
+        }
+    }
+
     /// Drops the pages of files that are mapped to be read and were never changed. Whatever is needed again comes back
     /// from the page cache, at the cost of a fault.
     static func release() {

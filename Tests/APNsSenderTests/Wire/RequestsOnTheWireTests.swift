@@ -1,6 +1,7 @@
 import Foundation
 import Messaging
 import PushProtocol
+import PushSending
 import TestSupport
 import Testing
 @testable import APNsSender
@@ -45,6 +46,20 @@ import Testing
                 #expect(result.answers == [.rejected(reason: "malformed-token", suspectToken: true)])
             }
             #expect(try await apns.requests().isEmpty)
+        }
+    }
+
+    @Test func `a probe reaches nobody: it is refused for its token alone, and that shows that the lane works`()
+        async throws
+    {
+        try await SimulatedAPNs.run { apns, sender in
+            let lane = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+            let result = try await sender.send(.probe(of: lane, provider: .apns, now: sender.time.now))
+            #expect(result.answers == [.rejected(reason: "BadDeviceToken", suspectToken: true)])
+            let request = try #require(try await apns.requests().first)
+            #expect(request["body"] == ["aps": ["content-available": 1]])
+            #expect(request["headers"]?["apns-push-type"] == "background")
+            #expect(sender.trouble() == nil)
         }
     }
 

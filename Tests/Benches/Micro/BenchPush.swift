@@ -26,14 +26,14 @@ enum BenchPush {
             })
     }
 
-    static func body(targets: Int, number: Int = 0) -> [UInt8] {
+    static func body(targets: Int, provider: Provider = .apns, number: Int = 0) -> [UInt8] {
         // What is made here is what a stage reads, so it can be written.
-        try! push(targets: targets, number: number).wireBody()
+        try! push(targets: targets, provider: provider, number: number).wireBody()
     }
 
     /// As a sender has it, from the bus.
-    static func delivered(targets: Int) -> Push {
-        try! Push.decode(wireBody: body(targets: targets))
+    static func delivered(targets: Int, provider: Provider = .apns) -> Push {
+        try! Push.decode(wireBody: body(targets: targets, provider: provider))
     }
 
     static func outcomes(_ count: Int) -> Outcomes {
@@ -78,8 +78,8 @@ struct PushTemplate: Sendable {
     private let text: [UInt8]
     private let holes: [Int]
 
-    init(targets: Int) {
-        let first = BenchPush.body(targets: targets, number: 0)
+    init(targets: Int, provider: Provider) {
+        let first = BenchPush.body(targets: targets, provider: provider, number: 0)
         text = first
         // Ids of the notification and of the push end in the number; tokens and sentences need not differ.
         let marks = ["01000000-0000-5000-8000-", "02000000-0000-5000-8000-"].map { Array($0.utf8) }

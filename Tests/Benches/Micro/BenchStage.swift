@@ -7,10 +7,11 @@ import PushSending
 import ServiceLifecycle
 import Synchronization
 
-/// The APNs sender's whole stage between a bus and a provider that answer at once.
+/// A sender's whole stage between a bus and a provider that answer at once.
 struct BenchStage {
     let pushes: Int
     let targets: Int
+    let provider: Provider
 
     /// Returns when every push is settled. Valgrind does not survive an asynchronous `main`.
     func run() {
@@ -24,15 +25,22 @@ struct BenchStage {
 
     private func settleAll() async {
         let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+        let wire: any PushWire
+        let answer: ProviderResponse
+        switch provider {
+        case .apns: (wire, answer) = (APNsWire(topic: "com.example.app"), .apnsAccepted)
+        case .fcm: (wire, answer) = (FCMWire(project: "example"), .fcmAccepted)
+        }
         let gateway = ProviderGateway(
-            wire: APNsWire(topic: "com.example.app"), credentials: NoCredential(), transport: AcceptingTransport())
+            wire: wire, credentials: NoCredential(), transport: AcceptingTransport(answer: answer))
         let key = LaneKey(app: BenchPush.app, environment: .production)
         let handler = PushStageHandler(
-            provider: .apns, lanes: PushLanes([key: gateway], provider: .apns, logger: logger), logger: logger)
-        let queue = WorkQueue.senderPushes(.apns, .interactive, BenchPush.app)
-        let bus = BenchBus(queue: queue.name, pushes: pushes, targets: targets)
+            provider: provider, lanes: PushLanes([key: gateway], provider: provider, logger: logger), logger: logger)
+        let queue = WorkQueue.senderPushes(provider, .interactive, BenchPush.app)
+        let bus = BenchBus(
+            queue: queue.name, pushes: pushes, template: PushTemplate(targets: targets, provider: provider))
         let stage = Stage(
-            service: "apns-sender", queues: [queue], policy: handler.policy, bus: bus, handler: handler, logger: logger)
+            service: "sender", queues: [queue], policy: handler.policy, bus: bus, handler: handler, logger: logger)
         let running = Task { try? await stage.run() }
         await bus.whenSettled()
         running.cancel()
@@ -48,14 +56,16 @@ private struct NoCredential: CredentialSource {
     func replacing(_ refused: Credential) async throws(CredentialError) -> Credential { try await current() }
 }
 
-/// Takes everything, as APNs does.
+/// Gives everything the same answer.
 private struct AcceptingTransport: ProviderTransport {
+    let answer: ProviderResponse
+
     var generation: Int { 0 }
 
     func send(
         _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
     ) async -> [TransportAnswer] {
-        batch.entries.map { _ in .success(.apnsAccepted) }
+        batch.entries.map { _ in .success(answer) }
     }
 
     func reconnect(from generation: Int) {}
@@ -75,10 +85,10 @@ private final class BenchBus: MessageBus {
     private let template: PushTemplate
     private let state = Mutex(State())
 
-    init(queue: String, pushes: Int, targets: Int) {
+    init(queue: String, pushes: Int, template: PushTemplate) {
         self.queue = queue
         self.pushes = pushes
-        template = PushTemplate(targets: targets)
+        self.template = template
     }
 
     func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {

@@ -16,6 +16,7 @@ enum MicroCase: String, CaseIterable {
     /// From delivery to acknowledgement, with nothing behind the two seams to the broker and the provider.
     case stage
     case stageOf100 = "stage-of-100"
+    case stageFCM = "stage-fcm"
 
     func run(_ times: Int) {
         switch self {
@@ -23,13 +24,14 @@ enum MicroCase: String, CaseIterable {
         case .decodePushOf100: repeated(times, BenchPush.body(targets: 100)) { keep(try? Push.decode(wireBody: $0)) }
         case .encodeOutcomesOf100: repeated(times, BenchPush.outcomes(100)) { keep(try? $0.wireBody()) }
         case .renderAPNs: render(times, APNsWire(topic: "com.example.app"), BenchPush.delivered(targets: 1))
-        case .renderFCM: render(times, FCMWire(project: "example"), BenchPush.push(targets: 1, provider: .fcm))
+        case .renderFCM: render(times, FCMWire(project: "example"), BenchPush.delivered(targets: 1, provider: .fcm))
         case .classifyAcceptedAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsAccepted, .apns)
         case .classifyUnregisteredAPNs: classify(times, APNsWire(topic: "com.example.app"), .apnsUnregistered, .apns)
         case .classifyAcceptedFCM: classify(times, FCMWire(project: "example"), .fcmAccepted, .fcm)
         case .classifyUnregisteredFCM: classify(times, FCMWire(project: "example"), .fcmUnregistered, .fcm)
-        case .stage: BenchStage(pushes: times, targets: 1).run()
-        case .stageOf100: BenchStage(pushes: times, targets: 100).run()
+        case .stage: BenchStage(pushes: times, targets: 1, provider: .apns).run()
+        case .stageOf100: BenchStage(pushes: times, targets: 100, provider: .apns).run()
+        case .stageFCM: BenchStage(pushes: times, targets: 1, provider: .fcm).run()
         }
     }
 

@@ -86,6 +86,9 @@ import Testing
         Case("token", nil, "upper case") { $0.path = "/3/device/\(Fixture.token.uppercased())" },
         Case("token", .badDeviceToken, "not hexadecimal") { $0.path = "/3/device/zz01" },
         Case("token", .badDeviceToken, "odd length") { $0.path = "/3/device/012" },
+        Case("token", .badDeviceToken, "of zeros alone") {
+            $0.path = "/3/device/" + String(repeating: "0", count: 64)
+        },
         Case("registration", nil, "unknown tokens are good") { $0.path = "/3/device/aa" },
         Case("registration", .badDeviceToken, "of the other environment") { $0.path = "/3/device/bb" },
         Case("registration", .deviceTokenNotForTopic, "of another topic") { $0.path = "/3/device/cc" },

@@ -39,4 +39,16 @@ import Testing
         StartupMemory.release()
         #expect("\([1: "a"])" == "[1: \"a\"]")
     }
+
+    @Test func `what is read again is given back again, until the process stops`() async {
+        var waits: [Duration] = []
+        await StartupMemory.releaseRepeatedly { waits.append($0) }
+        #expect(waits == StartupMemory.pauses)
+        waits = []
+        await StartupMemory.releaseRepeatedly {
+            waits.append($0)
+            throw CancellationError()
+        }
+        #expect(waits == [StartupMemory.pauses[0]])
+    }
 }

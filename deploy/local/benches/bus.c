@@ -1,7 +1,8 @@
 /* The broker seen by the barest client there is: librabbitmq and nothing on top.
  *
  *   bus load  URL EXCHANGE KEY TEMPLATE FIRST COUNT          publishes, confirmed; tells how long that took
- *   bus floor URL QUEUE EXCHANGE KEY RESULT COUNT PREFETCH   consume, publish a result, await its confirm, acknowledge
+ *   bus floor URL QUEUE EXCHANGE KEY RESULT FIRST COUNT PREFETCH
+ *             consume, publish a result, await its confirm, acknowledge; tells too how long each delivery took
  *   bus count URL QUEUE                                      empties a queue and counts the outcomes in it
  *   bus pace  URL EXCHANGE KEY TEMPLATE QUEUE FIRST RATE SECONDS
  *             publishes at a steady rate, and tells when the outcome of each was there for a consumer of QUEUE
@@ -175,28 +176,46 @@ static void load(char **a) {
   hang_up(bus);
 }
 
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+/* Sorts waits in milliseconds, and gives the one that a share of them is below. */
+static double quantile(double *waits, unsigned long count, double share) {
+  qsort(waits, count, sizeof *waits, by_value);
+  return waits[(unsigned long)floor(count * share)];
+}
+
 static void stand_on_floor(char **a) {
   amqp_connection_state_t bus = dial(a[0]);
   struct message result = read_template(a[4]);
-  unsigned long count = strtoul(a[5], NULL, 10), sent = 0, acknowledged = 0;
+  unsigned long first = strtoul(a[5], NULL, 10), count = strtoul(a[6], NULL, 10), sent = 0, acknowledged = 0;
   struct confirms confirms = expect_confirms(bus, count);
-  consume(bus, a[1], atoi(a[6]), 0);
+  double *waits = calloc(count, sizeof *waits); /* when it came, and then how long it took */
+  consume(bus, a[1], atoi(a[7]), 0);
   double start = now(), before = cpu();
   while (acknowledged < count) {
     amqp_message_t delivery;
     if (take(bus, &confirms, &delivery)) {
-      publish(bus, a[2], a[3], number(&result, sent++));
+      waits[sent] = now();
+      publish(bus, a[2], a[3], number(&result, first + sent++));
       amqp_destroy_message(&delivery);
     }
     /* Delivery tags and publish numbers run in step: each delivery makes one publish. */
     if (confirms.through - acknowledged >= 64 || (confirms.through > acknowledged && nothing_waits(bus))) {
-      acknowledged = confirms.through;
+      double instant = now();
+      for (; acknowledged < confirms.through; acknowledged++)
+        waits[acknowledged] = (instant - waits[acknowledged]) * 1000;
       check(amqp_basic_ack(bus, 1, acknowledged, 1), "cannot acknowledge");
     }
     amqp_maybe_release_buffers(bus);
   }
-  double seconds = now() - start;
-  printf("{\"messages\": %lu, \"seconds\": %.6f, \"cpu\": %.6f}\n", count, seconds, cpu() - before);
+  double seconds = now() - start, used = cpu() - before;
+  /* The first tenth warms up. */
+  double *warm = waits + count / 10;
+  unsigned long n = count - count / 10;
+  printf("{\"messages\": %lu, \"seconds\": %.6f, \"cpu\": %.6f, \"p50\": %.3f, \"p99\": %.3f}\n", count, seconds, used,
+         quantile(warm, n, 0.5), quantile(warm, n, 0.99));
   hang_up(bus);
 }
 
@@ -264,10 +283,6 @@ static void *listen_for_outcomes(void *bus) {
   }
   return NULL;
 }
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
 static void pace(char **a) {
   amqp_connection_state_t bus = dial(a[0]), ear = dial(a[0]);
   struct message message = read_template(a[3]);
@@ -306,9 +321,9 @@ static void pace(char **a) {
   unsigned long skipped = paced_count / 10, n = paced_count - skipped;
   double *waits = malloc(n * sizeof *waits);
   for (unsigned long i = 0; i < n; i++) waits[i] = (taken_at[skipped + i] - sent_at[skipped + i]) * 1000;
-  qsort(waits, n, sizeof *waits, by_value);
+  double p50 = quantile(waits, n, 0.5), p99 = quantile(waits, n, 0.99);
   printf("{\"messages\": %lu, \"rate\": %.1f, \"p50\": %.3f, \"p99\": %.3f, \"worst\": %.3f}\n", paced_count,
-         paced_count / published, waits[n / 2], waits[(unsigned long)floor(n * 0.99)], waits[n - 1]);
+         paced_count / published, p50, p99, waits[n - 1]);
   hang_up(bus);
   hang_up(ear);
 }
@@ -318,7 +333,7 @@ int main(int argc, char **argv) {
     const char *name;
     int arguments;
     void (*run)(char **);
-  } modes[] = {{"load", 6, load}, {"floor", 7, stand_on_floor}, {"count", 2, count}, {"pace", 8, pace}};
+  } modes[] = {{"load", 6, load}, {"floor", 8, stand_on_floor}, {"count", 2, count}, {"pace", 8, pace}};
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
     if (argc > 1 && strcmp(argv[1], modes[i].name) == 0 && argc == 2 + modes[i].arguments) {
       modes[i].run(argv + 2);

@@ -16,13 +16,15 @@ def main() -> None:
     arguments.add_argument("--pushes", type=int, default=100_000)
     arguments.add_argument("--minutes", type=float, default=35, help="until a push expires; its tries fit in between")
     arguments.add_argument("--share", type=float, default=0.01, help="of the requests, for each fault of a request")
-    arguments.add_argument("--wide-share", type=float, default=0.0001, help="for each fault of a connection or lane")
+    arguments.add_argument("--connection-share", type=float, default=0.001, help="for each that breaks a connection")
+    arguments.add_argument("--lane-share", type=float, default=0.0001, help="for each that stops a lane")
     options = arguments.parse_args()
 
     stack = Stack(pathlib.Path(options.state), PORT_BASE, build="release")
     stack.up("--no-demo")
     try:
-        run = fault_run(stack, options.pushes, options.minutes * 60, options.share, options.wide_share)
+        run = fault_run(
+            stack, options.pushes, options.minutes * 60, options.share, options.connection_share, options.lane_share)
     finally:
         stack.down("--erase")
     figures = Figures("faults")

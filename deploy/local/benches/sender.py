@@ -21,6 +21,7 @@ OUTCOMES = "rules.outcomes"
 OTHER_OUTCOMES = "feedback.outcomes"
 CORE_OF_H2LOAD, CORE_OF_ITS_PROVIDER = 1, 0
 DELIVERY_TO_ACK = "heliograph_delivery_to_ack_seconds"
+PREFETCH = 500  # as a sender's of an interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
 TARGETS = 6  # of a push while memory is watched: all that is fetched is in flight, and that is what is wanted
@@ -112,14 +113,18 @@ class Bench:
     def floor(self) -> Run:
         """The same pushes in, a message as long as their outcome out, and nothing in between."""
         self.empty()
-        result = self.state / "outcome.json"
-        result.write_text(OUTCOME)
         self.single.publish(self.options.pushes)
-        ran = self.bus.run(
-            "floor", self.single.queue, "outcomes", f"{self.options.provider}.accepted", result, self.options.pushes, 1000)
+        ran = self.bus.run("floor", *self.floor_between(0, self.options.pushes, 1000))
         if self.bus.depth(OUTCOMES) != self.options.pushes or self.bus.depth(self.single.queue) != 0:
             raise SystemExit("the floor lost messages: it measures nothing")
         return Run(ran["messages"] / ran["seconds"], ran["cpu"] * 1e6 / ran["messages"])
+
+    def floor_between(self, first: int, count: int, prefetch: int) -> list:
+        """The arguments of a floor that takes `count` pushes and answers with outcomes from the number `first` on."""
+        result = self.state / "outcome.json"
+        result.write_text(OUTCOME)
+        accepted = f"{self.options.provider}.accepted"
+        return [self.single.queue, "outcomes", accepted, result, first, count, prefetch]
 
     def drain(self, provider: Provider, pushes: Pushes, count: int) -> Run:
         """From the first outcome on the bus to the last, by the length of their queue."""
@@ -146,7 +151,8 @@ class Bench:
 
     def delays(self, provider: Provider, rate: float) -> None:
         """From delivery to ack, as the sender's connection sees both, and from publish to the moment the outcome is there
-        for a consumer: the same with the broker's work at each end."""
+        for a consumer: the same with the broker's work at each end. Of the floor too: it waits for the broker alone."""
+        floor = self.delays_of_floor(rate)
         self.empty()
         with Sender(self.name, self.state, provider).running() as sender:
             sender.await_ready()
@@ -160,9 +166,17 @@ class Bench:
         self.figures.add(
             "p99 from delivery to ack at half of that rate", acknowledged.quantile(0.99) * 1000, "ms", at_most=30,
             rate=paced["rate"], p50=acknowledged.quantile(0.5) * 1000, deliveries=acknowledged.count)
+        self.figures.add("p99 from delivery to ack of the floor at that rate", floor["p99"], "ms", p50=floor["p50"])
         self.figures.add(
             "p99 from publish to outcome meanwhile", paced["p99"], "ms", rate=paced["rate"], p50=paced["p50"],
             worst=paced["worst"])
+
+    def delays_of_floor(self, rate: float) -> dict:
+        self.empty()
+        count = int(rate * self.options.seconds)
+        with self.bus.running("floor", *self.floor_between(self.single.published, count, PREFETCH)) as answer:
+            self.single.pace(OUTCOMES, rate, self.options.seconds)
+            return answer()
 
     def memory(self) -> None:
         """Resident memory with pushes waiting in the queues and requests waiting for the provider, again and again."""

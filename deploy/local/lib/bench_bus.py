@@ -36,9 +36,26 @@ class Bus:
         self.channel = self.connection.channel()
 
     def run(self, mode: str, *arguments) -> dict:
-        done = subprocess.run(
-            [self.tool, mode, self.url, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(done.stdout)
+        with self.running(mode, *arguments) as answer:
+            return answer()
+
+    @contextlib.contextmanager
+    def running(self, mode: str, *arguments):
+        """Gives what waits for the client's end and returns its line."""
+        process = subprocess.Popen(
+            [self.tool, mode, self.url, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+
+        def answer() -> dict:
+            line, _ = process.communicate()
+            if process.returncode:
+                raise SystemExit(f"bus {mode} ended with {process.returncode}")
+            return json.loads(line)
+
+        try:
+            yield answer
+        finally:
+            process.kill()
+            process.wait()
 
     def depth(self, queue: str) -> int:
         return self.channel.queue_declare(queue, passive=True).method.message_count

@@ -163,13 +163,17 @@ class Simulator:
         assert status in (200, 201, 204), f"{method} {path}: {status} {answer}"
         return answer
 
-    def every_fault(self, provider: str, share: float, wide_share: float, seed: int) -> list[dict]:
+    def every_fault(
+        self, provider: str, share: float, connection_share: float, lane_share: float, seed: int
+    ) -> list[dict]:
         """Scripts every fault there is. One that meets more than the request it is drawn for has a share of its own."""
         faults = self.ask("GET", f"/faults?provider={provider}&share={share}")
         faults = faults if isinstance(faults, list) else faults["outcomes"]
         for fault in faults:
-            if is_wide(fault):
-                fault["share"] = wide_share
+            if stops_lane(fault):
+                fault["share"] = lane_share
+            elif CONNECTION & fault.keys():
+                fault["share"] = connection_share
         self.ask("POST", f"/outcomes?seed={seed}", faults)
         return faults
 
@@ -181,6 +185,7 @@ class Simulator:
         return self.ask("GET", "/summary")
 
 
+# What happens to every request of the connection.
 CONNECTION = {"drop", "close", "stall", "goaway", "max_streams"}
 # What a provider says of the sender and not of one push: it stops the lane until somebody mends it.
 CREDENTIAL = {
@@ -192,10 +197,9 @@ CREDENTIAL = {
 BARE = {"401 bare", "403 bare", "404 bare"}
 
 
-def is_wide(fault: dict) -> bool:
-    """Whether a fault meets every request of its connection or its lane, and not only the one it is drawn for."""
-    reasons = {fault.get("reason"), fault.get("error_code")}
-    return bool(CONNECTION & fault.keys() or CREDENTIAL & reasons or fault.get("name") in BARE)
+def stops_lane(fault: dict) -> bool:
+    """Whether a fault says that nothing more may be sent on its lane for now."""
+    return bool(CREDENTIAL & {fault.get("reason"), fault.get("error_code")} or fault.get("name") in BARE)
 
 
 class Evidence:

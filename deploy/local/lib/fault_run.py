@@ -21,13 +21,15 @@ REVOCATION = {"revoke_access_tokens": True, "every_ms": 10000}
 
 
 def fault_run(
-    stack, pushes: int, lifetime: float, share: float = 0.01, wide_share: float = 0.0005, seed: int = 1
+    stack, pushes: int, lifetime: float, share: float = 0.01, connection_share: float = 0.0005,
+    lane_share: float = 0.0005, seed: int = 1
 ) -> dict:
     """Sends `pushes`, each of which may be tried for `lifetime` seconds, and returns what was counted.
 
-    `share` of the requests meet each fault that is about one request. A fault that breaks a connection or stops a lane
-    meets hundreds of requests at once: it is drawn for `wide_share` of them, or no connection would live for four
-    requests, and nothing would be shown but that pushes expire.
+    `share` of the requests meet each fault that is about one request. One that breaks a connection takes the answers of
+    everything on it along, and one that stops a lane has it wait for half a minute and longer: these are drawn for
+    `connection_share` and `lane_share`. With one in a hundred of each kind no connection would live for four requests,
+    and a lane would send six of them between two pauses: nothing would be shown but that pushes expire.
     """
     simulator = Simulator(stack)
     simulator.ask("DELETE", "/requests")
@@ -37,8 +39,9 @@ def fault_run(
     evidence = Evidence(simulator, ["apns", "fcm"])
     started = time.monotonic()
     with Outcomes(stack.env["AMQP_URL"]) as outcomes:
-        faults = sum(len(simulator.every_fault(party, share, wide_share, seed)) for party in ("apns", "fcm"))
-        faults += len(simulator.every_fault("oauth", OAUTH_SHARE, OAUTH_SHARE, seed))
+        faults = sum(
+            len(simulator.every_fault(party, share, connection_share, lane_share, seed)) for party in ("apns", "fcm"))
+        faults += len(simulator.every_fault("oauth", OAUTH_SHARE, OAUTH_SHARE, OAUTH_SHARE, seed))
         simulator.ask("POST", "/disturbances", REVOCATION)
         for crowd in crowds:
             # A message with one target and a message with many of which some fail are settled differently.
@@ -63,7 +66,8 @@ def fault_run(
     several = {one: said for one, said in found.items() if len(said) != 1}
     summary = simulator.summary()
     result = {
-        "pushes": len(everyone), "faults": faults, "share": share, "wide_share": wide_share, "seconds": round(time.monotonic() - started),
+        "pushes": len(everyone), "faults": faults, "share": share, "connection_share": connection_share,
+        "lane_share": lane_share, "seconds": round(time.monotonic() - started),
         "played": {p: sum(summary[p]["faults"].values()) for p in ("apns", "fcm", "oauth")},
         "kinds_played": {p: len(summary[p]["faults"]) for p in ("apns", "fcm", "oauth")},
         "requests": {p: summary[p]["count"] for p in ("apns", "fcm")},
@@ -85,13 +89,21 @@ def wrongly_deactivated(crowds, evidence: Evidence) -> dict[str, list[str]]:
 
 
 def reopen(stack, crowds, outcomes: Outcomes) -> bool:
-    """Whether every lane sends again once the providers do. A shut lane is opened by the first push it tries."""
-    deadline = time.monotonic() + 16 * 60
+    """Whether every lane sends again once the providers do: those that pushes wait for, and those that none goes to.
+
+    A lane that was refused long enough probes every quarter of an hour. What was sent before that may have expired.
+    """
+    deadline = time.monotonic() + 17 * 60
     while time.monotonic() < deadline:
         probes = set().union(*(crowd.notify(600, fresh(crowd)) for crowd in crowds))
         eventually(lambda: len(outcomes.of(probes)) == len(probes), 16 * 60, "an outcome for the pushes that probe")
-        if all(lanes_open(stack).values()) and {outcomes.of(probes)[one][0] for one in probes} == {"accepted"}:
+        lanes = lanes_open(stack)
+        if all(lanes.values()) and {outcomes.of(probes)[one][0] for one in probes} == {"accepted"}:
             return True
+        shut = [lane for lane, is_open in lanes.items() if not is_open]
+        said = collections.Counter(outcomes.of(probes)[one][0] for one in probes)
+        print(f"    not every lane is open yet: {shut}, {dict(said)}", file=sys.stderr)
+        time.sleep(15)
     return False
 
 

@@ -42,6 +42,16 @@ enum FCMLimits {
         key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm")
     }
 
+    /// The same of a name that stands in `source`, in ASCII.
+    static func isReserved(_ source: UnsafeBufferPointer<UInt8>, _ name: Range<Int>) -> Bool {
+        // Nearly every name is done with by its first letter.
+        switch source[name.lowerBound] {
+        case UInt8(ascii: "f"), UInt8(ascii: "g"), UInt8(ascii: "m"):
+            isReserved(String(decoding: UnsafeBufferPointer(rebasing: source[name]), as: UTF8.self))
+        default: false
+        }
+    }
+
     private static func check(android: JSONValue?) throws(LocalRejection) {
         if let ttl = android?["ttl"]?.string.flatMap(FCMDuration.init) {
             let isInside =

@@ -64,8 +64,13 @@ extension APNsReview {
         guard let token = push.token.flatMap({ DeviceToken(String($0), for: .apns) }) else {
             throw APNsRefusal(.badDeviceToken, "the token is not an even number of hexadecimal digits")
         }
+        guard token.secret != Self.neverGivenOut else {
+            throw APNsRefusal(.badDeviceToken, "the token is nobody's: APNs gives out none of zeros alone")
+        }
         self.token = token.secret
     }
+
+    private static let neverGivenOut = String(repeating: "0", count: 64)
 
     func checkRegistration() throws(APNsRefusal) {
         guard let token, let registration = registrations.apns(token) else { return }

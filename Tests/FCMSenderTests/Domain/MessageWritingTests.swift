@@ -1,0 +1,107 @@
+import FoundationEssentials
+import PushProtocol
+import PushSending
+import TestSupport
+import Testing
+@testable import FCMSender
+
+/// The message copied from a content's text: it agrees with the one rendered as a value, or leaves the content to that.
+@Suite struct MessageWritingTests {
+    private let wire = FCMWire(project: "demo-project")
+
+    private func request(to target: Push.Target, of push: Push) -> Result<ProviderRequest, LocalRejection> {
+        Result { () throws(LocalRejection) in
+            try wire.request(to: target, from: wire.render(push, now: .sample))
+        }
+    }
+
+    @Test func `a push as it came and the same push as a value make the same requests`() throws {
+        var random = SplitMix(seed: 31)
+        var copied = 0
+        for _ in 0..<3000 {
+            let badges: [Int?] = Bool.random(using: &random) ? [1, 1] : [nil, Int.random(in: -1...2, using: &random)]
+            var value = Push.sample(
+                provider: .fcm, targets: badges.map { .sample(token: "fcm\"Tok_1:APA", badge: $0) })
+            value.content = Content.random(&random)
+            value.expiresAt =
+                Bool.random(using: &random)
+                ? nil : .sample + .milliseconds(Int.random(in: -5000...5000, using: &random))
+            let came = try Push.decode(wireBody: try value.wireBody())
+            if let text = came.contentText,
+                FCMMessage.write(text, badge: badges[0], expiresAt: came.expiresAt, now: .sample) != nil
+            {
+                copied += 1
+            }
+            for (one, other) in zip(came.targets, value.targets) {
+                #expect(request(to: one, of: came) == request(to: other, of: value), "\(value.content)")
+            }
+        }
+        #expect(copied > 1500)
+    }
+
+    @Test(
+        arguments: [
+            [:], ["a": 1], ["z": "y"], ["a": true, "z": nil], ["deep_lin": 1, "deep_linka": 2], ["deep_link": "own"],
+            ["o": ["k": [1, "q\"\n\\"]]], ["from": "x"], ["gcmx": "x"], ["google": "x"], ["message_type": "x"],
+            ["message_typ": "x", "fro": "x", "g": "x"], nil,
+        ] as [[String: JSONValue]?], [nil, "app://x/\"1\""] as [String?])
+    func `data become a string map, with the link in its place`(data: [String: JSONValue]?, link: String?) throws {
+        var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
+        value.content = Content(title: "a", deepLink: link, data: data)
+        let came = try Push.decode(wireBody: try value.wireBody())
+        #expect(came.contentText != nil)
+        #expect(request(to: came.targets[0], of: came) == request(to: value.targets[0], of: value))
+    }
+
+    @Test func `what is as long as it may be is sent either way, and what is longer by either`() throws {
+        for length in 4000...4100 {
+            var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
+            value.content = Content(body: String(repeating: "x", count: length), data: ["a": 5])
+            let came = try Push.decode(wireBody: try value.wireBody())
+            #expect(request(to: came.targets[0], of: came) == request(to: value.targets[0], of: value))
+        }
+    }
+
+    @Test func `contents that are laid over, and those with a collapse key, are read`() throws {
+        for content in [
+            Content(title: "a", collapseKey: "k"), Content(title: "a", fcm: FCMOverride(validateOnly: true)),
+        ] {
+            var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
+            value.content = content
+            let came = try Push.decode(wireBody: try value.wireBody())
+            let text = came.contentText.flatMap { FCMMessage.write($0, badge: nil, expiresAt: nil, now: .sample) }
+            #expect(text == nil)
+            #expect(request(to: came.targets[0], of: came) == request(to: value.targets[0], of: value))
+        }
+    }
+
+    @Test func `a probe is a dry run to a topic`() throws {
+        let lane = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+        let probe = Push.probe(of: lane, provider: .fcm, now: .sample)
+        let request = try request(to: probe.targets[0], of: probe).get()
+        let body = try WireCoding.decode(JSONValue.self, from: request.body)
+        #expect(body["validate_only"] == true)
+        #expect(body[path: "message.topic"] == "heliograph-probe")
+        #expect(body[path: "message.notification"] == nil)
+    }
+}
+
+extension Content {
+    fileprivate static func random(_ random: inout SplitMix) -> Content {
+        func maybe<Value>(_ value: @autoclosure () -> Value) -> Value? {
+            Bool.random(using: &random) ? value() : nil
+        }
+        var data: [String: JSONValue] = [
+            "b": 1, "a": "x/\"\n", "c": [nil, true, -25], "e": ["n": "q\"\\", "m": []], "f": false,
+        ]
+        if Int.random(in: 0..<8, using: &random) == 0 { data["aps"] = 1 }
+        if Int.random(in: 0..<8, using: &random) == 0 { data["gcm.x"] = "1" }
+        return Content(
+            title: maybe("Títle \"q\""), subtitle: maybe(""),
+            body: maybe(Int.random(in: 0..<8, using: &random) == 0 ? "Body\u{1}" : "Bödy\n\t"),
+            badge: maybe(Int.random(in: -1...2, using: &random)), sound: maybe("default"), category: maybe("c"),
+            thread: maybe("t"), deepLink: maybe("app://x"), image: maybe("https://e/x.png"), data: maybe(data),
+            silent: Int.random(in: 0..<4, using: &random) == 0,
+            interruptionLevel: maybe(InterruptionLevel.allCases.randomElement(using: &random) ?? .active))
+    }
+}
