@@ -26,8 +26,11 @@ struct APNsSenderApp {
         }
 
         let queues = WorkQueue.pushes(.apns, of: apps.ids)
-        let bus = try context.bus(queues: queues, publishingTo: [.outcomes])
-        let handler = PushStageHandler(provider: .apns, lanes: lanes, logger: context.logger)
+        let bus = try context.bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
+        let revocations = Revocations(provider: .apns, logger: context.logger)
+        let stream = try context.read(.senderRevocations, on: bus, apply: revocations.note)
+        let handler = PushStageHandler(
+            provider: .apns, lanes: lanes, revocations: revocations, logger: context.logger)
         let stage = Stage(
             service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
             logger: context.logger)
@@ -39,6 +42,7 @@ struct APNsSenderApp {
         context.readiness.register("credential-files") { credentials.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(shutdown: gateways.shutdown), credentials] + bus.services + [stage, supervisor])
+            [ProviderClients(shutdown: gateways.shutdown), credentials] + bus.services + stream.services
+                + [AfterReading(stream.reader, stage), supervisor])
     }
 }

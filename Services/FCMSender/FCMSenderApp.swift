@@ -26,8 +26,11 @@ struct FCMSenderApp {
         }
 
         let queues = WorkQueue.pushes(.fcm, of: apps.ids)
-        let bus = try context.bus(queues: queues, publishingTo: [.outcomes])
-        let handler = PushStageHandler(provider: .fcm, lanes: lanes, logger: context.logger)
+        let bus = try context.bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
+        let revocations = Revocations(provider: .fcm, logger: context.logger)
+        let stream = try context.read(.senderRevocations, on: bus, apply: revocations.note)
+        let handler = PushStageHandler(
+            provider: .fcm, lanes: lanes, revocations: revocations, logger: context.logger)
         let stage = Stage(
             service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
             logger: context.logger)
@@ -42,6 +45,7 @@ struct FCMSenderApp {
         context.readiness.register("credential-files") { accounts.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(shutdown: gateways.shutdown), accounts] + bus.services + [census, stage, supervisor])
+            [ProviderClients(shutdown: gateways.shutdown), accounts] + bus.services + stream.services
+                + [census, AfterReading(stream.reader, stage), supervisor])
     }
 }

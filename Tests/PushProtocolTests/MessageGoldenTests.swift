@@ -159,15 +159,17 @@ import Testing
         #expect(message.routingKey == "command.\(name.prefix { $0 != "." })")
     }
 
-    @Test(arguments: [DeviceEvent.Past.replaced, .userErased])
+    @Test(arguments: [DeviceEvent.Past.replaced, .signedOut, .userErased])
     func `device event version 1`(past: DeviceEvent.Past) throws {
         let device = DeviceEvent.Device(
             id: Self.device, provider: .fcm, environment: .production, kind: .fid,
             installation: InstallationID(rawValue: "c-1"), active: false)
+        let reasons: [DeviceEvent.Past: String] = [.replaced: "the token changed", .signedOut: "unregistered"]
         let message = DeviceEvent(
             trace: Self.trace, app: Self.app, past: past, user: UserID(rawValue: "457")!,
-            device: past == .userErased ? nil : device, reason: past == .userErased ? nil : "the token changed",
-            at: Timestamp(milliseconds: 1_767_225_000_000))
+            device: past == .userErased ? nil : device, reason: reasons[past],
+            at: Timestamp(milliseconds: 1_767_225_000_000),
+            revokes: past == .signedOut ? Timestamp(milliseconds: 1_767_220_000_000) : nil)
         try Self.check("device-event.\(past.rawValue).v1.json", message)
         #expect(message.routingKey == "event.\(past.rawValue)")
     }

@@ -22,8 +22,12 @@ import Testing
         }
     }
 
-    @Test func `every queue declares itself quorum, and a work queue its delivery limit`() {
-        for queue in Self.topology.queues { #expect(queue.arguments["x-queue-type"] == .text("quorum")) }
+    @Test func `every queue declares itself quorum, but streams, and a work queue its delivery limit`() {
+        let streams = Set(StreamName.allCases.map(\.rawValue))
+        for queue in Self.topology.queues {
+            let type = streams.contains(queue.name) ? "stream" : "quorum"
+            #expect(queue.arguments["x-queue-type"] == .text(type))
+        }
         let limited = Self.topology.queues.filter { $0.arguments["x-delivery-limit"] == .number(20) }
         #expect(limited.count == WorkQueue.all(apps: Self.apps).count)
     }
@@ -35,6 +39,30 @@ import Testing
                 "*.unregistered", "*.rejected", "*.throttled", "*.misconfigured", "*.expired", "*.skipped", "*.unknown",
                 "*.accepted.elsewhere",
             ])
+    }
+
+    @Test func `senders hear of every event that can revoke a push, and find the end of what they read`() {
+        let heard = Self.topology.bindings.filter { $0.queue == "senders.revocations" }
+        #expect(
+            Set(heard.map { "\($0.exchange) \($0.routingKey)" }) == [
+                "devices event.replaced", "devices event.signed-out", "devices event.erased",
+                "marks senders.revocations",
+            ])
+        let stream = Self.topology.queues.first { $0.name == "senders.revocations" }
+        #expect(stream?.arguments["x-max-age"] == .text("604800s"))
+        #expect(stream?.arguments["x-max-length-bytes"] == .number(1_000_000_000))
+    }
+
+    @Test func `senders read the revocations and nobody else, and only they publish marks`() throws {
+        for role in BusRole.allCases where role != .topology {
+            let isSender = role == .apnsSender || role == .fcmSender
+            let (read, write) = (try Regex(role.permissions.read), try Regex(role.permissions.write))
+            for stream in StreamName.allCases {
+                #expect((stream.rawValue.wholeMatch(of: read) != nil) == isSender, "\(role)")
+                #expect(stream.rawValue.wholeMatch(of: write) == nil, "\(role)")
+            }
+            #expect(("marks".wholeMatch(of: write) != nil) == isSender, "\(role)")
+        }
     }
 
     @Test(arguments: [

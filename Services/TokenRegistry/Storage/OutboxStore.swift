@@ -41,7 +41,8 @@ struct OutboxStore: Sendable {
 
     static var oldest: SQL {
         """
-        SELECT id, past, app, user_id, reason, at, device_id, provider, environment, kind, installation, active
+        SELECT id, past, app, user_id, reason, at, device_id, provider, environment, kind, installation, active,
+            revokes
         FROM registry.outbox ORDER BY id LIMIT \(batch)
         """
     }
@@ -68,7 +69,8 @@ extension Announcement {
         event = DeviceEvent(
             trace: Trace(id: id, correlation: word, causation: word), app: try row.decode(AppID.self, at: 2),
             past: try row.decode(DeviceEvent.Past.self, at: 1), user: try row.decode(UserID.self, at: 3),
-            device: try DeviceEvent.Device(device, row), reason: try row.decode(String?.self, at: 4), at: at)
+            device: try DeviceEvent.Device(device, row), reason: try row.decode(String?.self, at: 4), at: at,
+            revokes: try row.decode(Date?.self, at: 12).map(Timestamp.init))
     }
 }
 

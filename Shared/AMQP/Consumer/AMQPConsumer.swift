@@ -57,6 +57,18 @@ package final class AMQPConsumer: Service, Sendable {
         return inbox.subscribe(queue, prefetch: prefetch)
     }
 
+    /// Reads a stream, as ``subscribe(queue:prefetch:)`` consumes a queue. Whatever is acknowledged, it stays in the
+    /// stream: acknowledging lets the next deliveries come, and nothing can be given back.
+    ///
+    /// - Parameter since: From which moment on, in seconds since 1970; asked at each attachment, on the consumer's thread.
+    ///   The first deliveries may be from before it: streams are found by chunk.
+    package func read(
+        stream: String, prefetch: UInt16, since: @escaping @Sendable () -> Int64
+    ) -> AMQPSubscription {
+        precondition(prefetch > 0, "a stream is not read without a prefetch")
+        return inbox.subscribe(stream, prefetch: prefetch, isStream: true) { ["x-stream-offset": .timestamp(since())] }
+    }
+
     /// Tells the broker that these are done. Tags of a channel that is gone are dropped and counted.
     package func acknowledge(_ tags: [AMQPDeliveryTag]) { inbox.acknowledge(tags) }
 

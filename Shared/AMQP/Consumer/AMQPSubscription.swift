@@ -19,12 +19,21 @@ package final class AMQPSubscription: Sendable {
     package let deliveries: AsyncStream<[AMQPDelivery]>
 
     let id: UInt64
+    /// What the queue is consumed with; asked each time that it is, on the consumer's thread.
+    let arguments: @Sendable () -> [String: AMQPValue]
+    /// Whether it is a stream, which takes acknowledgements for credit and nothing back.
+    let isStream: Bool
     let buffer = DeliveryBuffer()
     private let consumer: ConsumerInbox
     private let current = Mutex(State.waiting(since: .now, lastError: nil))
 
-    init(id: UInt64, queue: String, prefetch: UInt16, consumer: ConsumerInbox) {
+    init(
+        id: UInt64, queue: String, prefetch: UInt16, isStream: Bool,
+        arguments: @escaping @Sendable () -> [String: AMQPValue], consumer: ConsumerInbox
+    ) {
         self.id = id
+        self.isStream = isStream
+        self.arguments = arguments
         self.queue = queue
         self.prefetch = prefetch
         self.consumer = consumer
@@ -33,7 +42,9 @@ package final class AMQPSubscription: Sendable {
     }
 
     /// What the broker knows this consumer by: unique on its channel.
-    var consumerTag: String { "hg-\(id)" }
+    var consumerTag: String { isStream ? "\(Self.streamTag)\(id)" : "hg-\(id)" }
+    /// How the tag of a stream's consumer begins: it is still known when the subscription is forgotten.
+    static let streamTag = "hg-stream-"
 
     package internal(set) var state: State {
         get { current.withLock { $0 } }

@@ -32,11 +32,15 @@ final class ConsumerInbox: Sendable {
         wakeup.signal()
     }
 
-    func subscribe(_ queue: String, prefetch: UInt16) -> AMQPSubscription {
+    func subscribe(
+        _ queue: String, prefetch: UInt16, isStream: Bool = false,
+        arguments: @escaping @Sendable () -> [String: AMQPValue] = { [:] }
+    ) -> AMQPSubscription {
         let (subscription, isClosed) = contents.withLock { contents in
             contents.lastID += 1
             let subscription = AMQPSubscription(
-                id: contents.lastID, queue: queue, prefetch: prefetch, consumer: self)
+                id: contents.lastID, queue: queue, prefetch: prefetch, isStream: isStream, arguments: arguments,
+                consumer: self)
             if !contents.isClosed { contents.orders.subscribed.append(subscription) }
             return (subscription, contents.isClosed)
         }

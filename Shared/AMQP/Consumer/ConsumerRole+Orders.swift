@@ -52,10 +52,22 @@ extension ConsumerRole {
         let subscriptions = ids.compactMap { forget($0) }
         // The streams end first: nobody is to wait for the broker's answer.
         for subscription in subscriptions {
-            for delivery in subscription.end() { _ = tracker.requeue(delivery.tag.value) }
+            for delivery in subscription.end() {
+                giveBack(delivery.tag.value, to: subscription.consumerTag, now: .now)
+            }
         }
         for subscription in subscriptions where byTag.removeValue(forKey: subscription.consumerTag) != nil {
             try connection.cancel(consumerTag: subscription.consumerTag)
+        }
+    }
+
+    /// Leaves a delivery that nobody has taken. A stream keeps what it has, and a broker that is given something back to
+    /// it closes the connection.
+    mutating func giveBack(_ tag: UInt64, to consumerTag: String, now: ContinuousClock.Instant) {
+        if consumerTag.hasPrefix(AMQPSubscription.streamTag) {
+            _ = tracker.acknowledge(tag, now: now)
+        } else {
+            _ = tracker.requeue(tag)
         }
     }
 
@@ -85,7 +97,8 @@ extension ConsumerRole {
             byTag[subscription.consumerTag] = consumption
             subscribing = id
             try connection.consume(
-                subscription.queue, consumerTag: subscription.consumerTag, prefetch: subscription.prefetch)
+                subscription.queue, consumerTag: subscription.consumerTag, prefetch: subscription.prefetch,
+                arguments: subscription.arguments())
             subscribing = nil
             consumption.nextTry = nil
             subscription.state = .active

@@ -116,7 +116,7 @@ struct ConsumerRole: ConnectionRole {
         try tracker.delivered(method.deliveryTag, now: now)
         guard let consumption = consumption(method.consumerTag) else {
             // Was on its way while its consumer was being cancelled.
-            _ = tracker.requeue(method.deliveryTag)
+            giveBack(method.deliveryTag, to: method.consumerTag, now: now)
             return
         }
         if consumption.burst.isEmpty { bursting.append(consumption) }

@@ -24,13 +24,15 @@ extension Connection {
         try check(status, "publish to “\(message.exchange)”")
     }
 
-    mutating func consume(_ queue: String, consumerTag: String, prefetch: UInt16) throws(AMQPError) {
+    mutating func consume(
+        _ queue: String, consumerTag: String, prefetch: UInt16, arguments: [String: AMQPValue] = [:]
+    ) throws(AMQPError) {
         _ = amqp_basic_qos(state, Self.channel, 0, prefetch, 0)
         try check(amqp_get_rpc_reply(state), "set the prefetch for \(queue)")
         arena.reset()
         let name = arena.bytes(queue)
         let tag = arena.bytes(consumerTag)
-        _ = amqp_basic_consume(state, Self.channel, name, tag, 0, 0, 0, amqp_table_t())
+        _ = amqp_basic_consume(state, Self.channel, name, tag, 0, 0, 0, arena.table(arguments))
         try check(amqp_get_rpc_reply(state), "consume \(queue)")
     }
 

@@ -31,13 +31,17 @@ extension Topology {
     }
 
     /// The part that a stage depends on: the queues it consumes, the exchanges it publishes to and the queues that take
-    /// it from there, with the ways every stage needs for its retries and dead letters.
-    package func part(consuming work: [WorkQueue], publishingTo targets: [ExchangeName]) -> Topology {
+    /// it from there, the streams it reads, with the ways every stage needs for its retries and dead letters.
+    package func part(
+        consuming work: [WorkQueue], publishingTo targets: [ExchangeName], reading streams: [StreamName] = []
+    ) -> Topology {
         let retries = RetryLevel.allCases
-        let exchangeNames = Set((targets + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
+        let marks: [ExchangeName] = streams.isEmpty ? [] : [.marks]
+        let exchangeNames = Set((targets + marks + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
         let targetNames = Set(targets.map(\.name))
         let takers = bindings.filter { targetNames.contains($0.exchange) }.map(\.queue)
-        let queueNames = Set(work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + takers)
+        let queueNames = Set(
+            work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + streams.map(\.rawValue) + takers)
         return Topology(
             exchanges: exchanges.filter { exchangeNames.contains($0.name) },
             queues: queues.filter { queueNames.contains($0.name) },

@@ -17,9 +17,14 @@ package struct DeviceEvent: WireMessage, Hashable {
     package var reason: String?
     /// When the registry did it.
     package var at: Timestamp
+    /// Where the user has lost the device: a push to it that was addressed from a registration of up to this moment
+    /// (`registeredAt`) is to be sent no more, wherever it is under way. Every later registration of the device is of a
+    /// later millisecond. Absent where such a push may well reach the right person.
+    package var revokes: Timestamp?
 
     package init(
-        trace: Trace, app: AppID, past: Past, user: UserID, device: Device?, reason: String? = nil, at: Timestamp
+        trace: Trace, app: AppID, past: Past, user: UserID, device: Device?, reason: String? = nil, at: Timestamp,
+        revokes: Timestamp? = nil
     ) {
         self.trace = trace
         self.app = app
@@ -28,6 +33,7 @@ package struct DeviceEvent: WireMessage, Hashable {
         self.device = device
         self.reason = reason
         self.at = at
+        self.revokes = revokes
     }
 
     /// What happened: the last word of the routing key.
@@ -74,5 +80,7 @@ package struct DeviceEvent: WireMessage, Hashable {
     }
 
     /// The routing key, `event.<past>`.
-    package var routingKey: String { "event.\(past.rawValue)" }
+    package var routingKey: String { Self.routingKey(past) }
+
+    package static func routingKey(_ past: Past) -> String { "event.\(past.rawValue)" }
 }

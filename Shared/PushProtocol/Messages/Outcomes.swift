@@ -87,7 +87,7 @@ package struct Outcome: Codable, Hashable, Sendable {
         case misconfigured(reason: String)
         /// Too late to be worth anything.
         case expired
-        /// Deliberately not sent: `unconfigured`, `no-device`.
+        /// Deliberately not sent: `unconfigured`, `no-device`, `revoked` (the user has lost the device since).
         case skipped(reason: String)
         /// Perhaps taken, perhaps not, and not sent again: the push was to be sent at most once.
         case unknown(reason: String)

@@ -7,6 +7,8 @@ package enum ExchangeName: Hashable, Sendable {
     case `return`
     /// Where what we gave up on goes: direct, by queue name.
     case dead
+    /// How who reads a stream finds its end: direct, by the stream's name. See ``StreamName``.
+    case marks
 
     package var name: String {
         switch self {
@@ -18,8 +20,21 @@ package enum ExchangeName: Hashable, Sendable {
         case .retry(let level): "retry.\(level.rawValue)"
         case .return: "return"
         case .dead: "dead"
+        case .marks: "marks"
         }
     }
+}
+
+/// A stream: what each of its readers reads from some time ago to the end, and then on. Reading takes nothing away.
+///
+/// The broker does not tell where a stream ends. So a reader publishes a mark to it (exchange `marks`, the stream's name
+/// as the routing key, no body): when it reads its own mark, it has read everything that was confirmed before.
+package enum StreamName: String, Hashable, Sendable, CaseIterable {
+    /// The device events that may revoke pushes under way: every sender process reads them all.
+    case senderRevocations = "senders.revocations"
+
+    /// For how long what is in it counts, and is kept.
+    package var memory: Duration { .seconds(7 * 86_400) }
 }
 
 /// A work queue: what one stage takes its input from.

@@ -35,11 +35,17 @@ extension BusRole {
             stage(
                 writes: ["pushes", "outcomes", "devices"],
                 reads: #"token-registry\.(devices|campaigns|notifications\.(interactive|bulk))"#)
-        case .apnsSender: stage(writes: ["outcomes"], reads: #"apns-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
-        case .fcmSender: stage(writes: ["outcomes"], reads: #"fcm-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+"#)
+        case .apnsSender: sender(.apns)
+        case .fcmSender: sender(.fcm)
         case .feedback: stage(writes: ["devices"], reads: #"feedback\.outcomes"#)
         case .upstream: BusPermissions(configure: "^$", write: "^events$", read: "^$")
         }
+    }
+
+    private func sender(_ provider: Provider) -> BusPermissions {
+        stage(
+            writes: ["outcomes", "marks"],
+            reads: #"(\#(provider.rawValue)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+|senders\.revocations)"#)
     }
 
     private func stage(writes exchanges: [String], reads: String) -> BusPermissions {

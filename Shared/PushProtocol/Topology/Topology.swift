@@ -63,9 +63,10 @@ extension Topology {
             [.init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic)]
             + [.init(.outcomes, .topic), .init(.devices, .topic)]
             + RetryLevel.allCases.map { .init(.retry($0), .fanout) }
-            + [.init(.return, .direct), .init(.dead, .direct)]
+            + [.init(.return, .direct), .init(.dead, .direct), .init(.marks, .direct)]
         queues =
             work.flatMap { [Queue(work: $0), Queue(dead: $0)] } + RetryLevel.allCases.map { Queue(retry: $0) }
+            + StreamName.allCases.map { Queue(stream: $0) }
         bindings =
             work.flatMap { queue in
                 queue.sources.map { Binding(exchange: $0.exchange.name, queue: queue.name, routingKey: $0.pattern) }
@@ -76,6 +77,11 @@ extension Topology {
             }
             + RetryLevel.allCases.map {
                 Binding(exchange: ExchangeName.retry($0).name, queue: $0.queueName, routingKey: "")
+            }
+            + StreamName.allCases.flatMap { stream in
+                stream.sources.map {
+                    Binding(exchange: $0.exchange.name, queue: stream.rawValue, routingKey: $0.pattern)
+                } + [Binding(exchange: ExchangeName.marks.name, queue: stream.rawValue, routingKey: stream.rawValue)]
             }
     }
 }
@@ -117,6 +123,26 @@ extension Topology.Queue {
         arguments = Self.deadLettering(to: .return).merging([
             "x-message-ttl": .number(level.delay.components.seconds * 1000)
         ]) { $1 }
+    }
+
+    /// Kept by age and, whatever happens, by size: a million and more events. The broker forgets a segment at a time.
+    fileprivate init(stream: StreamName) {
+        name = stream.rawValue
+        arguments = [
+            "x-queue-type": .text("stream"),
+            "x-max-age": .text("\(stream.memory.components.seconds)s"),
+            "x-max-length-bytes": .number(1_000_000_000),
+            "x-stream-max-segment-size-bytes": .number(50_000_000),
+        ]
+    }
+}
+
+extension StreamName {
+    fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
+        switch self {
+        case .senderRevocations:
+            [DeviceEvent.Past.replaced, .signedOut, .erased].map { (.devices, DeviceEvent.routingKey($0)) }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ import PushProtocol
 struct PushSender: Sendable {
     private let lanes: PushLanes
     private let settled: SettledTargets
+    private let revocations: Revocations?
     private let retry: RetryPolicy
     private let concurrency: Int
     private let clock: SenderClock
@@ -15,10 +16,12 @@ struct PushSender: Sendable {
 
     /// `concurrency` bounds the requests in flight for one lane of one batch.
     init(
-        lanes: PushLanes, settled: SettledTargets, retry: RetryPolicy, concurrency: Int, clock: SenderClock
+        lanes: PushLanes, settled: SettledTargets, revocations: Revocations? = nil, retry: RetryPolicy,
+        concurrency: Int, clock: SenderClock
     ) {
         self.lanes = lanes
         self.settled = settled
+        self.revocations = revocations
         self.retry = retry
         self.concurrency = concurrency
         self.clock = clock
@@ -109,6 +112,12 @@ struct PushSender: Sendable {
                     return settlements
                 }
             }
+            // As late as can be: a push may have waited long enough for the device to change hands.
+            count = withhold(&todo, first: count, of: jobs, into: &settlements)
+            guard count > 0 else {
+                if admission == .probe { lane.gate.reportProbe(.nothing) }
+                continue
+            }
             let copies = todo.prefix(count).map { place in
                 let job = jobs[place.job]
                 return Copy(
@@ -138,6 +147,24 @@ struct PushSender: Sendable {
             settlements[place.job].settle(outcome(jobs[place.job].message.targets[place.target], .expired, now))
         }
         todo.removeAll { isLate[$0.job] }
+    }
+
+    /// Answers those of the first `count` that are meant for somebody who has lost the device since.
+    ///
+    /// - Returns: how many of them are left.
+    private func withhold(
+        _ todo: inout [Place], first count: Int, of jobs: [Job], into settlements: inout [PushSettlement]
+    ) -> Int {
+        guard let revocations, !revocations.isEmpty else { return count }
+        let revoked = revocations.revoked(
+            among: todo.prefix(count).lazy.map { jobs[$0.job].message.targets[$0.target] }, of: jobs[0].message.app)
+        let now = clock.now()
+        for position in revoked.reversed() {
+            let place = todo.remove(at: position)
+            let target = jobs[place.job].message.targets[place.target]
+            settlements[place.job].settle(outcome(target, .skipped(reason: "revoked"), now))
+        }
+        return count - revoked.count
     }
 
     private func answer(_ answer: Outcome.Answer, _ push: Push) -> PushSettlement {

@@ -20,12 +20,12 @@ package struct PushStageHandler: StageHandler {
 
     package init(
         provider: Provider, lanes: PushLanes, retry: RetryPolicy = RetryPolicy(),
-        settled: SettledTargets? = nil, clock: SenderClock = .system, logger: Logger
+        settled: SettledTargets? = nil, revocations: Revocations? = nil, clock: SenderClock = .system, logger: Logger
     ) {
         self.provider = provider
         self.lanes = lanes
         sender = PushSender(
-            lanes: lanes, settled: settled ?? SettledTargets(clock: clock), retry: retry,
+            lanes: lanes, settled: settled ?? SettledTargets(clock: clock), revocations: revocations, retry: retry,
             concurrency: Self.concurrency, clock: clock)
         metrics = PushMetrics(provider: provider)
         pulses = LanePulses(clock: clock)

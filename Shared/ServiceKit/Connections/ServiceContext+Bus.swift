@@ -34,9 +34,12 @@ extension ServiceContext {
     /// are tried for as long as it takes. Every acknowledged delivery is an observation of the timer
     /// `heliograph_delivery_to_ack_seconds` (label `stage`).
     ///
-    /// - Parameter apps: whose queues are looked for; by default the apps that `queues` are for.
+    /// - Parameters:
+    ///   - streams: which the process reads besides (``read(_:on:apply:)``).
+    ///   - apps: whose queues are looked for; by default the apps that `queues` are for.
     package func bus(
-        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], apps: [AppID]? = nil
+        queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], reading streams: [StreamName] = [],
+        apps: [AppID]? = nil
     ) throws(ConfigurationError) -> BusAssembly {
         let publisher = AMQPPublisher(configuration: try amqp(), logger: logger)
         let waits = Timer(
@@ -49,7 +52,7 @@ extension ServiceContext {
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }
         readiness.register("broker-in") { incoming.state(of: consumer.state) }
         let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
-            .part(consuming: queues, publishingTo: exchanges)
+            .part(consuming: queues, publishingTo: exchanges, reading: streams)
         let configuration = try amqp("check")
         let check = StartupCheck(
             condition: "topology", readiness: readiness, logger: logger, waiting: "the topology was not looked at yet"
@@ -65,7 +68,32 @@ extension ServiceContext {
     }
 }
 
+/// A reader of a stream, and what runs for it.
+package struct StreamAssembly: Sendable {
+    package let reader: StreamReader
+    /// Come after the bus's, and before what depends on the stream.
+    package let services: [any Service]
+}
+
 extension ServiceContext {
+    /// Reads a stream on a connection of its own, with a readiness condition by its name: that it was read to its end
+    /// once. That it is interrupted later is told, and does not take the process out of service.
+    package func read(
+        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void
+    ) throws(ConfigurationError) -> StreamAssembly {
+        let consumer = AMQPConsumer(configuration: try amqp(stream.rawValue), logger: logger)
+        let reader = StreamReader(
+            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply)
+        readiness.register(stream.rawValue) {
+            switch reader.condition {
+            case .following: .holds
+            case .reading(let trouble): .waiting(trouble ?? "\(stream.rawValue) is being read")
+            case .interrupted(let trouble): .degraded(trouble)
+            }
+        }
+        return StreamAssembly(reader: reader, services: [consumer, reader])
+    }
+
     /// A readiness condition for a stage on `bus`: nothing it depends on is away, and its queues can be consumed.
     ///
     /// - Parameter name: tells it from the process's other stages.

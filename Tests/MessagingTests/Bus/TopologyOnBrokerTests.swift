@@ -55,5 +55,8 @@ struct TopologyOnBrokerTests {
         let work = part.queues.map(\.name).filter { !$0.hasPrefix("retry.") }
         let takers = ["token-registry.notifications.interactive", "token-registry.notifications.bulk"]
         #expect(Set(work) == Set(["rules.events", "rules.events.dead"] + takers))
+        let sender = Topology(apps: [demo]).part(consuming: [], publishingTo: [], reading: [.senderRevocations])
+        #expect(sender.queues.contains { $0.name == "senders.revocations" })
+        #expect(sender.exchanges.contains { $0.name == "marks" } && !part.exchanges.contains { $0.name == "marks" })
     }
 }

@@ -33,6 +33,8 @@ struct RegistryModel {
     private(set) var rows: [UUID: Row] = [:]
     private var erasedAt: [UserID: Timestamp] = [:]
     private(set) var announced: [Announced] = []
+    /// Up to which moment of their registration pushes to a device are revoked.
+    private(set) var revoked: [UUID: Timestamp] = [:]
 
     init(app: AppID, cap: Int) {
         self.app = app
@@ -41,6 +43,11 @@ struct RegistryModel {
 
     func devices(of user: UserID) -> Set<UUID> {
         Set(active.filter { $0.user == user }.map(\.device))
+    }
+
+    /// What pushes that are made now are addressed to.
+    var addressed: [RegistryPropertyTests.Addressed] {
+        active.map { .init(app: app, device: $0.device, user: $0.user, registeredAt: $0.registeredAt) }
     }
 
     private var active: [Row] { rows.values.filter { $0.state == .active } }
@@ -188,11 +195,19 @@ struct RegistryModel {
 
     private mutating func put(_ new: Row) {
         let old = rows[new.device]
+        var new = new
+        if let old, new.state == .active, old.state != .active || old.user != new.user {
+            // Another's, or an ended one's, is never of the same millisecond.
+            new.registeredAt = max(new.registeredAt, old.registeredAt + .milliseconds(1))
+        }
         rows[new.device] = new
         func tell(_ past: DeviceEvent.Past, _ user: UserID) {
             announced.append(Announced(device: new.device, user: user, past: past))
         }
-        if let old, old.state == .active, old.user != new.user { tell(.replaced, old.user) }
+        if let old, old.user != new.user, old.state != .signedOut, old.state != .erased {
+            tell(.replaced, old.user)
+            leave(old)
+        }
         if new.state == .active {
             let isSame =
                 old.map {
@@ -203,9 +218,13 @@ struct RegistryModel {
             if !isSame || old?.isStale != new.isStale { tell(.registered, new.user) }
         } else if old?.state != new.state, new.state == .erased {
             tell(.erased, new.user)
+            revoke(new)
+        } else if let old, isLeft(old, new) {
+            tell(.signedOut, new.user)
+            leave(old)
         } else if old?.state == .active {
             switch new.state {
-            case .signedOut: tell(.signedOut, new.user)
+            case .signedOut: break
             case .invalidated: tell(.deactivated, new.user)
             case .replaced: tell(new.successor == nil ? .replaced : .corrected, new.user)
             case .evicted: tell(.evicted, new.user)
@@ -213,6 +232,29 @@ struct RegistryModel {
             case .active, .erased: break
             }
         }
+    }
+
+    /// Whether the user signed out, be it of what had ended otherwise.
+    private func isLeft(_ old: Row, _ new: Row) -> Bool {
+        guard old.user == new.user, old.state != .signedOut, old.state != .erased else { return false }
+        return new.state == .signedOut
+    }
+
+    /// Its user has lost the device, and with it what they had on the same installation, or where it was moved from, that
+    /// had ended otherwise.
+    private mutating func leave(_ row: Row) {
+        revoke(row)
+        for other in rows.values where other.user == row.user && other.device != row.device {
+            let isThere = other.successor == row.device || row.installation.map { $0 == other.installation } ?? false
+            switch other.state {
+            case .replaced, .invalidated, .evicted, .stale: if isThere { revoke(other) }
+            case .active, .signedOut, .erased: break
+            }
+        }
+    }
+
+    private mutating func revoke(_ row: Row) {
+        revoked[row.device] = max(revoked[row.device] ?? row.registeredAt, row.registeredAt)
     }
 }
 

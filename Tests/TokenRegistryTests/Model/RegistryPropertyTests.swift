@@ -29,6 +29,7 @@ import Testing
         var random = SplitMix(seed: seed)
         var now =
             Timestamp(milliseconds: Timestamp.now.milliseconds / 86_400_000 * 86_400_000) + .seconds(-86_400 * 3650)
+        var addressed: [Addressed] = []
         var models = (0..<together).map { RegistryModel(app: AppID(rawValue: "app-\($0)")!, cap: cap) }
         for step in 0..<steps {
             now = now + .seconds(86_400 * Int64.random(in: 1...80, using: &random))
@@ -40,8 +41,10 @@ import Testing
                 for index in models.indices { models[index].sweep(now: now) }
             }
             try await compare(answersOf: models, store, "seed \(seed), step \(step)")
+            for model in models { addressed += model.addressed }
         }
         try await compare(rowsOf: models, pool, "seed \(seed)")
+        try await check(addressed: addressed, pool, "seed \(seed)")
     }
 
     private static func carryOut(
@@ -94,11 +97,43 @@ import Testing
     private static func compare(rowsOf models: [RegistryModel], _ pool: PostgresPool, _ place: String) async throws {
         let rows = try await StoredRow.all(pool)
         let announced = try await StoredRow.announced(pool)
+        let revoked = try await StoredRow.revoked(pool)
         for (index, model) in models.enumerated() {
             try #require(rows[model.app, default: [:]] == model.rows, "\(place), app \(index)")
             let told = Dictionary(grouping: model.announced, by: \.device)
             try #require(announced[model.app, default: [:]] == told, "\(place), app \(index)")
+            try #require(revoked[model.app, default: [:]] == model.revoked, "\(place), app \(index)")
         }
+    }
+
+    /// What a sender goes by: who has a device gets what is meant for them, and nobody gets what was meant for those who
+    /// had it before.
+    private static func check(
+        addressed: [Addressed], _ pool: PostgresPool, _ place: String
+    ) async throws {
+        let revoked = try await StoredRow.revoked(pool)
+        let rows = try await StoredRow.all(pool)
+        for (app, rows) in rows {
+            for row in rows.values where row.state == .active {
+                let limit = revoked[app]?[row.device]
+                try #require(limit.map { row.registeredAt > $0 } ?? true, "\(place), \(app), an owner is held off")
+            }
+        }
+        for target in addressed {
+            guard let row = rows[target.app]?[target.device], row.state == .active, row.user != target.user else {
+                continue
+            }
+            let limit = try #require(revoked[target.app]?[target.device], "\(place), \(target.app)")
+            try #require(target.registeredAt <= limit, "\(place), \(target.app), a former owner is let through")
+        }
+    }
+
+    /// A target as a push might still have it, from some step on.
+    struct Addressed: Hashable {
+        var app: AppID
+        var device: UUID
+        var user: UserID
+        var registeredAt: Timestamp
     }
 }
 
@@ -124,10 +159,28 @@ private enum StoredRow {
         return all
     }
 
-    /// What was announced of each registration, in order.
+    /// Up to which moment pushes to each device are revoked.
+    static func revoked(_ pool: PostgresPool) async throws -> [AppID: [UUID: Timestamp]] {
+        var all: [AppID: [UUID: Timestamp]] = [:]
+        let query: SQL = """
+            SELECT app, device_id, max(revokes) AS revokes FROM registry.outbox
+            WHERE revokes IS NOT NULL GROUP BY app, device_id
+            """
+        for row in try await pool.query(query) {
+            all[try row.decode(AppID.self, at: "app"), default: [:]][try row.decode(UUID.self, at: "device_id")] =
+                Timestamp(try row.decode(Date.self, at: "revokes"))
+        }
+        return all
+    }
+
+    /// What was announced of each registration as it changed, in order.
     static func announced(_ pool: PostgresPool) async throws -> [AppID: [UUID: [RegistryModel.Announced]]] {
         var all: [AppID: [UUID: [RegistryModel.Announced]]] = [:]
-        for row in try await pool.query("SELECT * FROM registry.outbox WHERE device_id IS NOT NULL ORDER BY id") {
+        let changes: SQL = """
+            SELECT * FROM registry.outbox
+            WHERE device_id IS NOT NULL AND reason IS DISTINCT FROM 'its user has left the device' ORDER BY id
+            """
+        for row in try await pool.query(changes) {
             let device = try row.decode(UUID.self, at: "device_id")
             all[try row.decode(AppID.self, at: "app"), default: [:]][device, default: []].append(
                 RegistryModel.Announced(

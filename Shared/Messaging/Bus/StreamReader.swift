@@ -1,0 +1,225 @@
+package import AMQP
+internal import FoundationEssentials
+package import Logging
+internal import Metrics
+package import PushProtocol
+package import ServiceLifecycle
+internal import Synchronization
+
+/// Reads a stream from as long ago as it counts to its end, and then follows it, through reconnects too. What came twice
+/// is applied twice.
+///
+/// Where the end is, it finds out by marks (``StreamName``). It publishes one whenever it is attached and every few
+/// minutes, so a stream that does not deliver any more is found out as well.
+///
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_stream_read_total` | counter | stream | messages read, without marks |
+/// | `heliograph_stream_age_seconds` | gauge | stream | how old what is known of the stream is; some minutes are usual |
+package final class StreamReader: Service, Sendable {
+    /// Between two marks of a stream that is followed.
+    static let pace = Duration.seconds(240)
+    /// How old what is known may be before it is told.
+    static let tolerance = Duration.seconds(600)
+    private static let prefetch: UInt16 = 2000
+    private static let tick = Duration.seconds(5)
+
+    package enum Condition: Hashable, Sendable {
+        /// Not yet at its end for the first time; why, where that is known.
+        case reading(String?)
+        case following
+        /// It was read once, and what came since is not known.
+        case interrupted(String)
+    }
+
+    private struct State {
+        var progress: StreamProgress
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var isOver = false
+    }
+
+    private let stream: StreamName
+    private let service: String
+    private let consumer: AMQPConsumer
+    private let publisher: AMQPPublisher
+    private let logger: Logger
+    private let apply: @Sendable ([[UInt8]]) -> Void
+    private let state: Mutex<State>
+    private let subscription: Mutex<AMQPSubscription?> = .init(nil)
+    /// Each asks for a mark.
+    private let requests: AsyncStream<Void>
+    private let request: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - consumer: of its own: what becomes of its connection must not disturb anybody else.
+    ///   - apply: is given the bodies of what was read, in order, on the reader's task.
+    package init(
+        _ stream: StreamName, service: String, consumer: AMQPConsumer, publisher: AMQPPublisher, logger: Logger,
+        apply: @escaping @Sendable ([[UInt8]]) -> Void
+    ) {
+        self.stream = stream
+        self.service = service
+        self.consumer = consumer
+        self.publisher = publisher
+        self.logger = logger
+        self.apply = apply
+        state = Mutex(State(progress: StreamProgress(memory: stream.memory)))
+        (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Runs until graceful shutdown, or until its consumer ends.
+    package func run() async throws {
+        let subscription = consumer.read(stream: stream.rawValue, prefetch: Self.prefetch) { [self] in
+            request.yield()
+            return state.withLock { $0.progress.start(now: .now) }.seconds
+        }
+        self.subscription.withLock { $0 = subscription }
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.markOnRequest() }
+                group.addTask { await self.keepWatch() }
+                for await burst in subscription.deliveries { self.take(burst) }
+                group.cancelAll()
+            }
+        }
+        state.withLock { $0.isOver = true }
+        wakeAll()
+        await subscription.cancel()
+    }
+
+    /// Waits until the stream was read to its end.
+    ///
+    /// - Returns: whether it was; no when the reader has ended before, or the task is cancelled.
+    package func caughtUp() async -> Bool {
+        await withTaskCancellationHandler {
+            while true {
+                let answer = state.withLock { state -> Bool? in
+                    if state.progress.readUntil != nil { return true }
+                    return Task.isCancelled || state.isOver ? false : nil
+                }
+                if let answer { return answer }
+                await withCheckedContinuation { continuation in
+                    let isOver = state.withLock { state in
+                        if Task.isCancelled || state.isOver || state.progress.readUntil != nil { return true }
+                        state.waiting.append(continuation)
+                        return false
+                    }
+                    if isOver { continuation.resume() }
+                }
+            }
+        } onCancel: {
+            wakeAll()
+        }
+    }
+
+    /// Whoever waits looks again.
+    private func wakeAll() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    package var condition: Condition {
+        let trouble: String? =
+            switch subscription.withLock({ $0?.state }) {
+            case .waiting(_, let error): error.map { "\(stream.rawValue) cannot be read: \($0)" }
+            case .cancelled: "\(stream.rawValue) is read no more"
+            case .active, nil: nil
+            }
+        guard let age else { return .reading(trouble) }
+        if let trouble { return .interrupted(trouble) }
+        return age > Self.tolerance
+            ? .interrupted("\(stream.rawValue) was last read to its end \(age) ago") : .following
+    }
+
+    /// How old what is known is; `nil` before the end was reached.
+    private var age: Duration? { state.withLock { $0.progress.readUntil }.map { Timestamp.now - $0 } }
+
+    private func take(_ burst: [AMQPDelivery]) {
+        var rest: [[UInt8]] = []
+        rest.reserveCapacity(burst.count)
+        var marks: [String] = []
+        for delivery in burst {
+            if delivery.exchange == ExchangeName.marks.name {
+                if let id = delivery.properties.messageID { marks.append(id) }
+            } else {
+                rest.append(delivery.body)
+            }
+        }
+        // Before the marks count: they stand for all that came ahead of them.
+        if !rest.isEmpty {
+            apply(rest)
+            Counter(label: "heliograph_stream_read_total", dimensions: [("stream", stream.rawValue)])
+                .increment(by: rest.count)
+        }
+        consumer.acknowledge(burst.map(\.tag))
+        guard !marks.isEmpty else { return }
+        let isFirst = state.withLock { state in marks.reduce(false) { state.progress.reads($1) || $0 } }
+        guard isFirst else { return }
+        wakeAll()
+        logger.info("a stream was read to its end", metadata: ["stream": "\(stream.rawValue)"])
+    }
+
+    private func markOnRequest() async {
+        for await _ in requests { await mark() }
+    }
+
+    /// Publishes a mark, for as long as it takes.
+    private func mark() async {
+        var told: String?
+        let id = UUID().uuidString.lowercased()
+        state.withLock { $0.progress.publishes(id, at: .now) }
+        let message = AMQPMessage(
+            exchange: ExchangeName.marks.name, routingKey: stream.rawValue,
+            properties: AMQPProperties(messageID: id, type: "heliograph.mark", appID: service), body: [])
+        while !Task.isCancelled {
+            let trouble: String
+            do {
+                let answer = try await publisher.publish([message])
+                if answer == [.confirmed] { return }
+                trouble = "\(answer)"
+            } catch {
+                trouble = "\(error)"
+            }
+            if told != trouble, !Task.isCancelled {
+                logger.warning(
+                    "a stream's end cannot be found: apply the topology, or check the permissions",
+                    metadata: ["stream": "\(stream.rawValue)", LogKey.reason: "\(trouble)"])
+                told = trouble
+            }
+            // Cut short by the end of the reader only.
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func keepWatch() async {
+        let gauge = Gauge(label: "heliograph_stream_age_seconds", dimensions: [("stream", stream.rawValue)])
+        var sinceMark = Duration.zero
+        while (try? await Task.sleep(for: Self.tick)) != nil {
+            if let age { gauge.record(age / .seconds(1)) }
+            sinceMark += Self.tick
+            if sinceMark >= Self.pace {
+                sinceMark = .zero
+                request.yield()
+            }
+        }
+    }
+}
+
+/// A service that begins once a stream was read to its end, and does not when that is never.
+package struct AfterReading<Next: Service>: Service {
+    private let reader: StreamReader
+    private let next: Next
+
+    package init(_ reader: StreamReader, _ next: Next) {
+        self.reader = reader
+        self.next = next
+    }
+
+    package func run() async throws {
+        guard await cancelWhenGracefulShutdown({ await reader.caughtUp() }) else { return }
+        try await next.run()
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2)))
+struct StreamTests {
+    private static func withStream(_ count: Int, _ body: (String) async throws -> Void) async throws {
+        try await RealBroker.withQueue(["x-queue-type": "stream"]) { stream in
+            try await RealBroker.withPublisher { publisher in
+                let answer = try await publisher.publish((0..<count).map { AMQPMessage.to(stream, "\($0)") })
+                #expect(answer.allSatisfy { $0 == .confirmed })
+            }
+            try await body(stream)
+        }
+    }
+
+    private static func take(_ count: Int, _ subscription: AMQPSubscription, _ consumer: AMQPConsumer) async -> [String]
+    {
+        var texts: [String] = []
+        for await burst in subscription.deliveries {
+            texts += burst.map(\.text)
+            consumer.acknowledge(burst.map(\.tag))
+            if texts.count >= count { break }
+        }
+        return texts
+    }
+
+    @Test func `a stream is read as often as one likes, from the moment that is asked for at each attachment`()
+        async throws
+    {
+        try await Self.withStream(500) { stream in
+            try await RealBroker.withConsumer { consumer in
+                let weekAgo = Int64(Date().timeIntervalSince1970) - 7 * 86_400
+                for _ in 0..<2 {
+                    let subscription = consumer.read(stream: stream, prefetch: 20) { weekAgo }
+                    #expect(await Self.take(500, subscription, consumer) == (0..<500).map(String.init))
+                    await subscription.cancel()
+                }
+                let later = consumer.read(stream: stream, prefetch: 20) { weekAgo + 14 * 86_400 }
+                try await eventually("it is attached") { later.state == .active }
+                try await RealBroker.withPublisher { publisher in
+                    _ = try await publisher.publish([.to(stream, "new")])
+                }
+                #expect(await Self.take(1, later, consumer) == ["new"])
+                await later.cancel()
+            }
+        }
+    }
+
+    @Test func `what nobody has taken is left in the stream, and costs the connection nothing`() async throws {
+        try await Self.withStream(500) { stream in
+            try await RealBroker.withConsumer { consumer in
+                for _ in 0..<5 {
+                    let subscription = consumer.read(stream: stream, prefetch: 200) { 0 }
+                    try await eventually("something has come") { subscription.state == .active }
+                    await subscription.cancel()
+                }
+                try await RealBroker.withQueue { queue in
+                    try await RealBroker.withPublisher { publisher in
+                        _ = try await publisher.publish([.to(queue, "after")])
+                    }
+                    let subscription = consumer.subscribe(queue: queue, prefetch: 1)
+                    for await burst in subscription.deliveries {
+                        // Still the first connection: giving back to a stream would have closed it.
+                        #expect(burst.map(\.tag.generation) == [1])
+                        consumer.acknowledge(burst.map(\.tag))
+                        break
+                    }
+                    await subscription.cancel()
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import PushSending
+
+@Suite struct RevocationSetTests {
+    /// Counted up, as a test's ids are: the set must not rely on digests.
+    private static func device(_ number: Int) -> UUID {
+        UUID(uuidString: "00000000-0000-0000-0000-" + String(1 << 44 + number, radix: 16))!
+    }
+
+    @Test func `up to the moment itself, and not a millisecond longer`() {
+        var set = RevocationSet(capacity: 10)
+        let moment = Timestamp(milliseconds: 1_767_220_000_123)
+        #expect(set.isEmpty && !set.isRevoked(Self.device(1), registeredAt: moment))
+        set.revoke(Self.device(1), until: moment)
+        #expect(set.isRevoked(Self.device(1), registeredAt: moment + .milliseconds(-1)))
+        #expect(set.isRevoked(Self.device(1), registeredAt: moment))
+        #expect(!set.isRevoked(Self.device(1), registeredAt: moment + .milliseconds(1)))
+        #expect(!set.isRevoked(Self.device(2), registeredAt: moment))
+    }
+
+    @Test func `moments beyond what fits are of its ends`() {
+        var set = RevocationSet(capacity: 10)
+        set.revoke(Self.device(1), until: Timestamp(milliseconds: .max))
+        set.revoke(Self.device(2), until: Timestamp(milliseconds: .min))
+        #expect(set.isRevoked(Self.device(1), registeredAt: .sample))
+        #expect(!set.isRevoked(Self.device(2), registeredAt: .sample))
+        let last = Timestamp(milliseconds: 4_398_046_511_102)
+        set.revoke(Self.device(3), until: last)
+        #expect(set.isRevoked(Self.device(3), registeredAt: last))
+        #expect(!set.isRevoked(Self.device(3), registeredAt: last + .milliseconds(1)))
+    }
+
+    @Test(arguments: [2, 3, 7, 64, 1000])
+    func `it answers as a dictionary that forgets the older half when it is full`(capacity: Int) {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix(seed: seed)
+        var set = RevocationSet(capacity: capacity)
+        var (young, old): ([UUID: Int64], [UUID: Int64]) = ([:], [:])
+        for _ in 0..<capacity * 20 {
+            let device = Self.device(Int.random(in: 0..<capacity * 3, using: &random))
+            let moment = Int64.random(in: 1_767_220_000_000..<1_767_220_000_050, using: &random)
+            set.revoke(device, until: Timestamp(milliseconds: moment))
+            let latest = max(moment, young[device] ?? old[device] ?? 0)
+            if young[device] == nil, young.count == capacity / 2 { (old, young) = (young, [:]) }
+            young[device] = latest
+
+            let asked = Self.device(Int.random(in: 0..<capacity * 3, using: &random))
+            let at = Int64.random(in: 1_767_219_999_999..<1_767_220_000_051, using: &random)
+            let expected = (young[asked] ?? old[asked]).map { at <= $0 } ?? false
+            #expect(set.isRevoked(asked, registeredAt: Timestamp(milliseconds: at)) == expected, "seed \(seed)")
+            #expect(set.count == young.count + old.count, "seed \(seed)")
+        }
+    }
+
+    @Test func `a million devices take sixteen megabytes, and few take little`() {
+        var set = RevocationSet(capacity: 1_000_000)
+        #expect(set.bytes == 0)
+        for number in 0..<1000 { set.revoke(Self.device(number), until: .sample) }
+        #expect(set.bytes <= 1000 * 12 * 4)
+        for number in 1000..<1_000_000 { set.revoke(Self.device(number), until: .sample) }
+        #expect(set.count == 1_000_000 && set.bytes <= 16_100_000)
+        for number in stride(from: 0, to: 1_000_000, by: 997) {
+            #expect(set.isRevoked(Self.device(number), registeredAt: .sample))
+        }
+        set.revoke(Self.device(1_000_000), until: .sample)
+        #expect(set.count == 500_001 && !set.isRevoked(Self.device(0), registeredAt: .sample))
+    }
+}

@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import PushSending
+
+/// What is meant for somebody who has lost the device is not sent, however long it has been under way.
+@Suite(.timeLimit(.minutes(2))) struct RevocationsTests {
+    private static let app = AppID(rawValue: "demo")!
+    private static let registered = Timestamp(milliseconds: 1_767_220_000_000)
+    private let time = ManualTime()
+    private let gateway = ScriptedGateway()
+    private let revocations = Revocations(provider: .apns, capacity: 1000, logger: .silent)
+
+    private func handler(_ gateway: ScriptedGateway? = nil) -> PushStageHandler {
+        let key = LaneKey(app: Self.app, environment: .production)
+        let lanes = PushLanes(
+            [key: gateway ?? self.gateway], provider: .apns, clock: time.clock, logger: .silent)
+        return PushStageHandler(
+            provider: .apns, lanes: lanes, revocations: revocations, clock: time.clock, logger: .silent)
+    }
+
+    private func handle(_ push: Push, by handler: PushStageHandler) async throws -> Verdict {
+        let inbound = Inbound(
+            queue: .senderPushes(.apns, .interactive, Self.app), exchange: "pushes",
+            routingKey: "apns.interactive.demo", body: try push.wireBody(), attempt: 1, redelivered: false,
+            firstSeen: .sample)
+        return try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
+    }
+
+    private func outcomes(_ verdict: Verdict) throws -> [String: [Outcome]] {
+        var byKey: [String: [Outcome]] = [:]
+        for outbound in verdict.outbound {
+            byKey[outbound.routingKey] = try Outcomes.decode(wireBody: outbound.body).outcomes
+        }
+        return byKey
+    }
+
+    private static func event(
+        _ device: UUID, _ provider: Provider = .apns, revokes: Timestamp? = registered
+    ) throws -> [UInt8] {
+        let id = UUID()
+        return try DeviceEvent(
+            trace: Trace(id: id, correlation: "c", causation: "c"), app: app, past: .signedOut,
+            user: UserID(rawValue: "a")!,
+            device: .init(id: device, provider: provider, environment: .production, kind: .alert, active: false),
+            at: .sample, revokes: revokes
+        ).wireBody()
+    }
+
+    private func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map {
+            .sample(token: String($0 + 0x1000_0000, radix: 16), registeredAt: Self.registered)
+        }
+    }
+
+    @Test func `each target that was revoked is skipped once, and the others are sent`() async throws {
+        let targets = targets(500)
+        let lost = targets.indices.filter { $0.isMultiple(of: 3) }
+        revocations.note(try lost.map { try Self.event(targets[$0].device) })
+        let verdict = try await handle(.sample(targets: targets), by: handler())
+        #expect(verdict.disposition == .done)
+        let outcomes = try outcomes(verdict)
+        #expect(outcomes.keys.sorted() == ["apns.accepted", "apns.skipped"])
+        let skipped = try #require(outcomes["apns.skipped"])
+        #expect(Set(skipped.map(\.device)) == Set(lost.map { targets[$0].device }) && skipped.count == lost.count)
+        #expect(skipped.allSatisfy { $0.answer == .skipped(reason: "revoked") })
+        #expect(gateway.sent.count == 500 - lost.count)
+        #expect(Set(gateway.sent).isDisjoint(with: lost.map { targets[$0].token }))
+        #expect(outcomes["apns.accepted"]?.count == 500 - lost.count)
+    }
+
+    @Test func `a registration of the next millisecond is another's, and is sent to`() async throws {
+        let device = UUID()
+        revocations.note([try Self.event(device)])
+        for (delay, isSent) in [(-1, false), (0, false), (1, true)] {
+            let push = Push.sample(targets: [
+                .sample(device: device, registeredAt: Self.registered + .milliseconds(delay))
+            ])
+            let before = gateway.sent.count
+            let verdict = try await handle(push, by: handler())
+            #expect(gateway.sent.count - before == (isSent ? 1 : 0))
+            #expect(try outcomes(verdict).keys.first == (isSent ? "apns.accepted" : "apns.skipped"))
+        }
+    }
+
+    @Test func `what revokes nothing, is another provider's or cannot be read is passed over`() async throws {
+        let device = UUID()
+        revocations.note([
+            try Self.event(device, revokes: nil), try Self.event(device, .fcm), Array("{}".utf8), [],
+        ])
+        #expect(revocations.isEmpty)
+        _ = try await handle(.sample(targets: [.sample(device: device, registeredAt: Self.registered)]), by: handler())
+        #expect(gateway.sent.count == 1)
+    }
+
+    @Test func `what a shut lane held is looked at again when the lane opens`() async throws {
+        let push = Push.sample(targets: targets(3))
+        let handler = handler()
+        gateway.answer { _, _ in .unreachable(reason: "away") }
+        let held = try await handle(push, by: handler)
+        guard case .postpone = held.disposition else {
+            Issue.record("not held: \(held.disposition)")
+            return
+        }
+        revocations.note(try push.targets.prefix(2).map { try Self.event($0.device) })
+        gateway.answer { _, _ in .settled(.accepted(id: nil)) }
+        let before = gateway.sent.count
+        time.advance(by: .seconds(3600))
+        let verdict = try await handle(push, by: handler)
+        // The probe's turn passes to the one that is left.
+        #expect(gateway.sent.dropFirst(before) == [push.targets[2].token])
+        let outcomes = try outcomes(verdict)
+        #expect(outcomes["apns.skipped"]?.count == 2 && outcomes["apns.accepted"]?.count == 1)
+        #expect(verdict.disposition == .done)
+    }
+
+    @Test func `a lane whose every push was revoked still finds out whether it is well`() async throws {
+        let push = Push.sample(targets: targets(2))
+        let handler = handler()
+        gateway.answer { _, _ in .unreachable(reason: "away") }
+        _ = try await handle(push, by: handler)
+        revocations.note(try push.targets.map { try Self.event($0.device) })
+        time.advance(by: .seconds(3600))
+        #expect(try await handle(push, by: handler).disposition == .done)
+        gateway.answer { _, _ in .settled(.accepted(id: nil)) }
+        let next = try await handle(.sample(), by: handler)
+        #expect(try outcomes(next).keys.sorted() == ["apns.accepted"])
+    }
+
+    @Test func `what waits for its quota is looked at when its turn comes`() async throws {
+        let quota = QuotaGate("p", provider: .apns, perMinute: 600, clock: time.clock, logger: .silent)
+        let gateway = ScriptedGateway(quota: quota)
+        let handler = handler(gateway)
+        // Uses up what may be sent at once.
+        while case .granted = await quota.admit(1000, .interactive, until: time.uptime) {}
+        let push = Push.sample(targets: targets(1))
+        async let verdict = handle(push, by: handler)
+        try await eventually("it waits") { time.sleepers > 0 }
+        revocations.note([try Self.event(push.targets[0].device)])
+        time.advance(by: .seconds(60))
+        #expect(try outcomes(await verdict).keys.sorted() == ["apns.skipped"])
+        #expect(gateway.sent.isEmpty)
+    }
+
+    @Test func `a redelivery hears the same again`() async throws {
+        let push = Push.sample(targets: targets(2))
+        let handler = handler()
+        revocations.note([try Self.event(push.targets[0].device)])
+        let first = try await handle(push, by: handler)
+        let second = try await handle(push, by: handler)
+        #expect(try outcomes(first).mapValues { $0.map(\.device) } == outcomes(second).mapValues { $0.map(\.device) })
+        #expect(gateway.sent == [push.targets[1].token])
+    }
+}

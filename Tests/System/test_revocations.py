@@ -1,0 +1,97 @@
+"""What was meant for somebody who has lost a device is not sent to it, wherever it was under way."""
+
+import subprocess
+import uuid
+
+from local_stack import eventually
+from test_device_events import nothing_waits
+from test_retirement import requests_of, script, tell
+
+APP = "family-portal"
+QUEUE = f"apns-sender.pushes.interactive.{APP}"
+
+
+def explained(stack, event: str) -> str:
+    done = subprocess.run([stack.product("pushctl"), "explain", event], env={**stack.environment, **stack.env},
+                          capture_output=True, text=True, timeout=30)
+    return done.stdout
+
+
+def is_revoked(stack, event: str) -> bool:
+    return "skipped  revoked" in explained(stack, event)
+
+
+def messages(stack, token: str) -> list[str]:
+    return [request["body"]["data"]["message_id"] for request in requests_of(stack, token)]
+
+
+def metric(stack, name: str, *labels: str) -> float:
+    """The sum of a metric of the APNs sender over the series with these labels."""
+    status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('apns-sender')}/metrics")
+    assert status == 200
+    lines = [line for line in text.splitlines() if line.startswith(name) and all(label in line for label in labels)]
+    return sum(float(line.split()[-1]) for line in lines)
+
+
+def test_what_waited_while_the_sender_was_away_is_not_sent_to_the_next_owner(stack, phones):
+    first, second, leaving, erased = (f"{name}-{uuid.uuid4()}" for name in "abcd")
+    taken, left, forgotten = (uuid.uuid4().hex for _ in range(3))
+    for user, token in ((first, taken), (leaving, left), (erased, forgotten)):
+        phones(APP, user, token)
+    stack.service("stop", "apns-sender")
+    try:
+        events = [tell(stack, user) for user in (first, leaving, erased)]
+        eventually(lambda: stack.depth(QUEUE) == 3, what="three pushes in the queue")
+        phones(APP, second, taken)
+        phones(APP, leaving, left, verb="unregister")
+        status, _ = stack.http(
+            "DELETE", f"{stack.env['REGISTRY_URL']}/v1/operator/devices?app={APP}&user={erased}",
+            headers={"Authorization": f"Bearer {stack.env['REGISTRY_OPERATOR_KEY']}"})
+        assert status in (200, 204)
+        own = tell(stack, second)
+        eventually(lambda: stack.depth(QUEUE) == 4, what="the next owner's push in the queue")
+        eventually(lambda: nothing_waits(stack), what="an empty outbox")
+    finally:
+        stack.service("start", "apns-sender")
+    eventually(lambda: messages(stack, taken) == [own], 60, "the next owner's push")
+    for event in events[:2]:
+        eventually(lambda event=event: is_revoked(stack, event), 60, "a word on what was revoked")
+    eventually(lambda: stack.depth(QUEUE) == 0, what="an empty queue")
+    assert (messages(stack, taken), messages(stack, left), messages(stack, forgotten)) == ([own], [], [])
+    assert metric(stack, "heliograph_push_targets_revoked_total") == 3
+    # Who comes back to the device is heard of again.
+    phones(APP, leaving, left)
+    back = tell(stack, leaving)
+    eventually(lambda: messages(stack, left) == [back], what="the push after the return")
+
+
+def test_what_waits_to_be_tried_again_is_not_sent_to_the_next_owner(stack, phones):
+    first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(APP, first, token)
+    script(stack, provider="apns", token=token, status=429, reason="TooManyRequests", count=1)
+    event = tell(stack, first)
+    eventually(lambda: len(requests_of(stack, token)) == 1, what="the push that is refused")
+    phones(APP, second, token)
+    own = tell(stack, second)
+    eventually(lambda: messages(stack, token) == [event, own], what="the next owner's push")
+    # It comes back from its retry level after half a minute.
+    eventually(lambda: is_revoked(stack, event), 120, "a word on what was revoked")
+    assert messages(stack, token) == [event, own]
+
+
+def test_what_a_paused_lane_keeps_is_not_sent_to_the_next_owner(stack, phones):
+    first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(APP, first, token)
+    stack.service("stop", "provider-simulator")
+    try:
+        event = tell(stack, first)
+        lane = ("heliograph_lane_open{", f'app="{APP}"', 'environment="production"')
+        eventually(lambda: metric(stack, *lane) == 0, 60, "a lane that pauses")
+        phones(APP, second, token)
+        own = tell(stack, second)
+        eventually(lambda: nothing_waits(stack), what="an empty outbox")
+    finally:
+        stack.service("start", "provider-simulator")
+    eventually(lambda: is_revoked(stack, event), 180, "a word on what was revoked")
+    eventually(lambda: messages(stack, token) == [own], 180, "the next owner's push")
+    assert messages(stack, token) == [own]

@@ -1,0 +1,221 @@
+import Foundation
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// Where a user loses a device, its event revokes the pushes that are under way to it; nowhere else.
+@Suite(.timeLimit(.minutes(2))) struct RevocationTests {
+    typealias Fixture = StoreFixture
+
+    /// All that was announced and not looked at yet.
+    private static func events(_ pool: PostgresPool) async throws -> [DeviceEvent] {
+        let seen = Seen()
+        _ = try await OutboxStore(pool).drain { announcements in
+            await seen.note(announcements.map(\.event))
+            return announcements.map(\.number)
+        }
+        return await seen.events
+    }
+
+    private actor Seen {
+        private(set) var events: [DeviceEvent] = []
+        func note(_ events: [DeviceEvent]) { self.events += events }
+    }
+
+    /// The one registration that the user has, as a push is addressed to it.
+    private static func target(_ user: String, _ store: RegistrationStore) async throws -> Registration {
+        let key = Fixture.user(user)
+        let devices = try await store.devices(of: [key])[key, default: []]
+        return try #require(devices.first)
+    }
+
+    /// Registers `a`, lets the device be lost, and says what is revoked.
+    private static func revocations(
+        on installation: String? = nil,
+        _ lose: (RegistrationStore, PostgresPool) async throws -> Void
+    ) async throws -> (target: Registration, events: [DeviceEvent]) {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01", on: installation)])
+            let target = try await target("a", store)
+            #expect(try await events(pool).map(\.revokes) == [nil])
+            try await lose(store, pool)
+            return (target, try await events(pool))
+        }
+    }
+
+    @Test func `another user's registration revokes what is meant for the one before`() async throws {
+        let (target, events) = try await Self.revocations { store, _ in
+            try await store.register([Fixture.claim("b", "01")])
+        }
+        #expect(events.map(\.past) == [.replaced, .registered])
+        #expect(events.map(\.revokes) == [target.registeredAt, nil])
+        #expect(events[0].device?.id == target.device && events[0].user == target.user)
+    }
+
+    @Test func `so does signing out, in each of its forms`() async throws {
+        let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
+        let forms: [(String, (RegistrationStore) async throws -> Void)] = [
+            ("unregister", { try await $0.unregister([Fixture.claim("a", "01")]) }),
+            ("the installation is deleted", { try await $0.end(installation, of: UserID(rawValue: "a")!) }),
+            ("another user signs in", { try await $0.register([Fixture.claim("b", "02", on: "phone")]) }),
+            (
+                "the installation drops it",
+                {
+                    let claim = Fixture.claim("a", "02", kind: .voip, on: "phone")
+                    _ = try await $0.replace(installation, of: UserID(rawValue: "a")!, with: [claim])
+                }
+            ),
+        ]
+        for (form, leave) in forms {
+            let (target, events) = try await Self.revocations(on: "phone") { store, _ in try await leave(store) }
+            let told = events.filter { $0.past == .signedOut }
+            #expect(told.map(\.revokes) == [target.registeredAt], "\(form)")
+            #expect(told.map(\.device?.id) == [target.device], "\(form)")
+        }
+    }
+
+    @Test func `and erasure, of what had ended before, too`() async throws {
+        let (target, events) = try await Self.revocations { store, _ in
+            try await store.register([Fixture.claim("a", "02")])
+            let word = Invalidation(
+                app: Fixture.app, device: Fixture.claim("a", "02").device, notRegisteredSince: .now + .seconds(60),
+                reason: "Unregistered")
+            _ = try await store.deactivate([word])
+            try await store.erase(Fixture.user("a"))
+        }
+        let erased = events.filter { $0.past == .erased }
+        #expect(Set(erased.map(\.device?.id)) == [target.device, Fixture.claim("a", "02").device])
+        #expect(erased.allSatisfy { $0.revokes != nil })
+        #expect(events.filter { $0.past != .erased }.allSatisfy { $0.revokes == nil })
+    }
+
+    @Test func `a provider's word, staleness, an eviction, a rotation and a correction revoke nothing`() async throws {
+        try await Fixture.withStore(devicesPerUser: 1) { store, pool in
+            let old = Timestamp.now + .seconds(-86_400 * 300)
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
+            try await store.register([Fixture.claim("a", "02", on: "phone")])
+            _ = try await store.correct(device: Fixture.claim("a", "02").device, of: Fixture.app, to: .development)
+            try await store.register([Fixture.claim("a", "03")])
+            let word = Invalidation(
+                app: Fixture.app, device: Fixture.claim("a", "03").device, notRegisteredSince: .now + .seconds(60),
+                reason: "Unregistered")
+            _ = try await store.deactivate([word])
+            try await store.register([Fixture.claim("b", "04", .fcm, at: old)])
+            let sweep = SweepStore(pool)
+            while case .more = try await sweep.advance(now: .now) {}
+            let events = try await Self.events(pool)
+            #expect(
+                Set(events.map(\.past)) == [.registered, .replaced, .corrected, .evicted, .deactivated, .stale])
+            #expect(events.allSatisfy { $0.revokes == nil })
+        }
+    }
+
+    @Test func `what had ended otherwise is revoked when its user leaves, or another registers it`() async throws {
+        let evicted = Fixture.claim("a", "01")
+        for isTaken in [false, true] {
+            try await Fixture.withStore(devicesPerUser: 1) { store, pool in
+                try await store.register([evicted])
+                let target = try await Self.target("a", store)
+                try await store.register([Fixture.claim("a", "02")])
+                #expect(try await Self.events(pool).last?.past == .evicted)
+                if isTaken {
+                    try await store.register([Fixture.claim("b", "01")])
+                } else {
+                    try await store.unregister([evicted])
+                }
+                let first = try #require(try await Self.events(pool).first)
+                #expect(first.past == (isTaken ? .replaced : .signedOut))
+                #expect(first.revokes == target.registeredAt && first.device?.active == false)
+            }
+        }
+    }
+
+    @Test func `with a device goes what its user had on it before the token changed or was moved`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
+            let rotated = try await Self.target("a", store)
+            try await store.register([Fixture.claim("a", "02", on: "phone", at: .now + .seconds(-50))])
+            let misplaced = try await Self.target("a", store)
+            _ = try await store.correct(device: misplaced.device, of: Fixture.app, to: .development)
+            let current = try await Self.target("a", store)
+            try await store.register([Fixture.claim("a", "09", on: "tablet")])
+            _ = try await Self.events(pool)
+            try await store.register([Fixture.claim("b", "03", on: "phone")])
+            let revoked = try await Self.events(pool).filter { $0.revokes != nil }
+            #expect(Set(revoked.map(\.device?.id)) == [rotated.device, misplaced.device, current.device])
+            #expect(revoked.allSatisfy { $0.user.rawValue == "a" && $0.past == .signedOut })
+        }
+    }
+
+    @Test func `an installation that is only described anew revokes nothing of before`() async throws {
+        try await Fixture.withStore { store, pool in
+            let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
+            try await store.register([Fixture.claim("a", "01", on: "phone", at: .now + .seconds(-60))])
+            for token in ["02", "02", "02"] {
+                let claim = Fixture.claim("a", token, on: "phone")
+                _ = try await store.replace(installation, of: claim.user, with: [claim])
+            }
+            #expect(try await Self.events(pool).allSatisfy { $0.revokes == nil })
+        }
+    }
+
+    @Test func `who takes a device within the same millisecond is not held off with the one before`() async throws {
+        try await Fixture.withStore { store, pool in
+            let claim = Fixture.claim("a", "01", at: .now + .seconds(-5))
+            try await store.register([claim])
+            let owners: [(user: String, leaves: Bool)] = [("b", false), ("c", true), ("a", true), ("a", false)]
+            for (user, leaves) in owners {
+                // The moment of the one before, and some microseconds.
+                try await pool.execute(
+                    """
+                    UPDATE registry.registration SET user_id = \(user), state = 'active', state_reason = NULL,
+                        registered_at = registered_at + interval '3 microseconds'
+                    """)
+                if leaves {
+                    try await pool.execute(
+                        "UPDATE registry.registration SET state = 'signed-out', state_reason = 'x'")
+                }
+            }
+            var limit = Timestamp(milliseconds: 0)
+            for event in try await Self.events(pool) { limit = max(limit, event.revokes ?? limit) }
+            let last = try await Self.target("a", store)
+            #expect(last.registeredAt > limit)
+            #expect(last.registeredAt == claim.at! + .milliseconds(4))
+        }
+    }
+
+    @Test func `two users who register one token at once are told apart to the millisecond`() async throws {
+        try await Fixture.withStore { store, pool in
+            var seen: [(user: UserID, at: Timestamp)] = []
+            for _ in 0..<60 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for user in ["a", "b", "c"] {
+                        group.addTask { try await store.register([Fixture.claim(user, "01")]) }
+                    }
+                    try await group.waitForAll()
+                }
+                let row = try #require(
+                    try await pool.query("SELECT user_id, registered_at FROM registry.registration").first)
+                seen.append((try row.decode(at: 0), Timestamp(try row.decode(Date.self, at: 1))))
+            }
+            var limits: [UserID: Timestamp] = [:]
+            var limit = Timestamp(milliseconds: 0)
+            var events: [DeviceEvent] = []
+            while case let more = try await Self.events(pool), !more.isEmpty { events += more }
+            for event in events {
+                guard let revokes = event.revokes else { continue }
+                limits[event.user] = revokes
+                limit = max(limit, revokes)
+            }
+            let owner = try #require(seen.last)
+            #expect(owner.at > limit)
+            for (user, at) in seen where user != owner.user {
+                let limit = try #require(limits[user])
+                #expect(limit >= at)
+            }
+        }
+    }
+}
