@@ -7,11 +7,12 @@ import pathlib
 import re
 import subprocess
 import sys
-import threading
 import time
 import uuid
 
 import pika
+from bench_postgres import pgbench, query
+from bench_steady import Stream, delays
 from local_stack import Stack, eventually
 
 APP = "family-portal"
@@ -20,31 +21,10 @@ INTERACTIVE = f"apns-sender.pushes.interactive.{APP}"
 CLIENTS = 64
 
 
-def query(stack: Stack, sql: str) -> str:
-    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], "-v", "ON_ERROR_STOP=1"], input=sql,
-                          capture_output=True, text=True, timeout=3600)
-    if done.returncode != 0:
-        raise SystemExit(f"psql: {done.stderr[-1000:]}")
-    return done.stdout.strip()
-
-
 def drain_queues(stack: Stack) -> None:
     with stack.channel() as channel:
         for queue in [*QUEUES, INTERACTIVE, "rules.outcomes", "feedback.outcomes"]:
             channel.queue_purge(queue)
-
-
-def pgbench(stack: Stack, script: str, clients: int, seconds: int) -> float:
-    """Transactions a second."""
-    path = stack.state / "pgbench.sql"
-    path.write_text(script)
-    done = subprocess.run(
-        ["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(seconds), "-f", path,
-         stack.env["DATABASE_URL"]], capture_output=True, text=True, timeout=seconds + 120)
-    found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
-    if done.returncode != 0 or not found:
-        raise SystemExit(f"pgbench: {done.stderr[-1000:]}")
-    return float(found[1])
 
 
 class Crowd:
@@ -192,48 +172,15 @@ class Crowd:
             self.stack, f"SELECT extract(epoch FROM finished_at - created_at) FROM registry.campaign WHERE id = '{campaign}'"))
 
     def round_trips(self, rate: float, seconds: float, is_over) -> list[float]:
-        """Milliseconds from a notification to one user to its push, at a steady rate, until the time is up or it is over."""
-        sent: dict[str, float] = {}
-        delays: list[float] = []
-        ready, stop = threading.Event(), threading.Event()
+        """Milliseconds from a notification to one user to its push."""
+        def message(number: int) -> tuple[str, bytes]:
+            body = notification("interactive", [f"user-{number % (self.size // 3) * 3 + 1}"])
+            return json.loads(body)["recipients"][0]["notification"], body
 
-        def listen() -> None:
-            connection = pika.BlockingConnection(pika.URLParameters(self.stack.env["AMQP_URL"]))
-            channel = connection.channel()
-            ready.set()
-            for method, _, body in channel.consume(INTERACTIVE, auto_ack=True, inactivity_timeout=0.5):
-                if method is None:
-                    if stop.is_set():
-                        break
-                    continue
-                arrived = time.monotonic()
-                for target in json.loads(body)["targets"]:
-                    begun = sent.pop(target["notification"].lower(), None)
-                    if begun is not None:
-                        delays.append((arrived - begun) * 1000)
-            connection.close()
-
-        listener = threading.Thread(target=listen)
-        listener.start()
-        ready.wait(30)
-        with self.stack.channel() as channel:
-            begin, number, looked = time.monotonic(), 0, 0.0
-            while time.monotonic() - begin < seconds:
-                if time.monotonic() - looked > 1:
-                    looked = time.monotonic()
-                    if is_over():
-                        break
-                pause = begin + number / rate - time.monotonic()
-                if pause > 0:
-                    time.sleep(pause)
-                body = notification("interactive", [f"user-{number % (self.size // 3) * 3 + 1}"])
-                sent[json.loads(body)["recipients"][0]["notification"]] = time.monotonic()
-                channel.basic_publish("notifications", f"interactive.{APP}", body, pika.BasicProperties(delivery_mode=2))
-                number += 1
-        eventually(lambda: not sent, 60, "every interactive push")
-        stop.set()
-        listener.join()
-        return delays
+        stream = Stream(
+            "notifications", f"interactive.{APP}", "application/json", INTERACTIVE, message,
+            lambda body: (target["notification"].lower() for target in json.loads(body)["targets"]))
+        return delays(self.stack, stream, rate, seconds, is_over)
 
 
 def notification(lane: str, users: list[str]) -> bytes:
