@@ -159,6 +159,11 @@ import Testing
                 _ = try await store.replace(installation, of: claim.user, with: [claim])
             }
             #expect(try await Self.events(pool).allSatisfy { $0.revokes == nil })
+            // What it drops is revoked; the tokens of before are still that person's.
+            let voip = Fixture.claim("a", "03", kind: .voip, on: "phone")
+            _ = try await store.replace(installation, of: voip.user, with: [voip])
+            let revoked = try await Self.events(pool).filter { $0.revokes != nil }
+            #expect(revoked.map(\.device?.id) == [Fixture.claim("a", "02").device])
         }
     }
 
