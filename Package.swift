@@ -219,7 +219,8 @@ let package = Package(
         tests(
             "HTTPGate",
             [
-                "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging,
+                "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
+                nioEmbedded,
             ]),
         tests(
             "TokenRegistry",

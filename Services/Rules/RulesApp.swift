@@ -1,6 +1,5 @@
 import Foundation
 import HTTPGate
-import Hummingbird
 import Logging
 import Messaging
 import PushProtocol
@@ -33,7 +32,7 @@ struct RulesApp {
             try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 4)
+        let database = try context.database(schema: "rules", migration: 5)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -51,23 +50,22 @@ struct RulesApp {
         let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let reporter = Reporter(
             service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)
+        let corrector = BadgeCorrector(
+            service: context.name, store: BadgeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
+            logger: context.logger)
+        let hub = InboxHub(store: NewsStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let api = RulesAPI(
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
-                logger: context.logger))
-        let server = Application(
-            router: api.router,
-            // A client that says nothing for this long gives its socket back.
-            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
-            configuration: .init(
-                address: .hostname(
-                    try context.settings.string(.rulesHost), port: try context.settings.integer(.rulesPort)),
-                serverName: nil),
-            logger: context.logger)
+                logger: context.logger), hub: hub)
+        let server = try context.server(api.router, host: .rulesHost, port: .rulesPort)
         return ServiceAssembly(
             database.services + bus.services
-                + [reloader, reporter, releaser, bundler, KeyRefresher(verifier.rings), events, outcomes, server])
+                + [
+                    reloader, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings), events, outcomes,
+                    hub, server,
+                ])
     }
 
     private static func answer(_ answer: RuleTool.Answer) -> Never {

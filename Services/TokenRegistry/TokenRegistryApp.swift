@@ -1,5 +1,4 @@
 import HTTPGate
-import Hummingbird
 import Messaging
 import Postgres
 import PushProtocol
@@ -52,15 +51,7 @@ import ServiceKit
                 master: try context.settings.optionalString(.registryOperatorKey),
                 limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
                 logger: context.logger))
-        let server = Application(
-            router: router,
-            // A client that says nothing for this long gives its socket back.
-            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
-            configuration: .init(
-                address: .hostname(
-                    try context.settings.string(.registryHost), port: try context.settings.integer(.registryPort)),
-                serverName: nil),
-            logger: context.logger)
+        let server = try context.server(router, host: .registryHost, port: .registryPort)
 
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)

@@ -71,7 +71,8 @@ import Testing
                 ["\($0) DELETE", "\($0) INSERT", "\($0) SELECT"]
             }
             let kept = [
-                "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest", "digest_item",
+                "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
+                "digest_item",
                 "report",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }

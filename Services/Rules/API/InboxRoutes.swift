@@ -51,7 +51,7 @@ struct InboxRoutes: Sendable {
         }
         router.delete("v1/inbox/{id}") { request, context in
             await gate.answer(request, context) { caller in
-                _ = try await store.delete(try id(context), of: PersonKey(caller))
+                _ = try await store.delete(try id(context), of: PersonKey(caller), now: now())
                 return Response(status: .noContent)
             }
         }

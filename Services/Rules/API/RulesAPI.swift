@@ -10,6 +10,7 @@ struct RulesAPI: Sendable {
     let pool: PostgresPool
     let shelf: RuleShelf
     let gate: BearerGate
+    let hub: InboxHub
     var now: @Sendable () -> Timestamp = { .now }
 
     var router: Router<BasicRequestContext> {
@@ -23,6 +24,7 @@ struct RulesAPI: Sendable {
         let router = Router(context: BasicRequestContext.self)
         PreferenceRoutes(store: PreferenceStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
         InboxRoutes(store: InboxStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
+        StreamRoutes(hub: hub, shelf: shelf, gate: gate).add(to: router)
         PresenceRoutes(
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)

@@ -58,7 +58,7 @@ struct InboxStore: Sendable {
     func read(_ reading: ReadingBody, by person: PersonKey, now: Timestamp) async throws -> (marked: Int, unread: Int) {
         let which = Self.which(reading, person)
         return try await pool.transaction { transaction in
-            let marked = try await transaction.execute(Self.mark(which, person, now: now))
+            let marked = try await transaction.query(Self.mark(which, person, now: now)).single(Int.self)
             return (marked, try await transaction.query(Self.countUnread(person)).single())
         }
     }
@@ -66,19 +66,30 @@ struct InboxStore: Sendable {
     /// Takes an item out of the inbox.
     ///
     /// - Returns: whether it was there.
-    func delete(_ id: UUID, of person: PersonKey) async throws -> Bool {
-        try await pool.execute(
+    func delete(_ id: UUID, of person: PersonKey, now: Timestamp) async throws -> Bool {
+        let deleted = try await pool.query(
             """
-            DELETE FROM rules.inbox WHERE notification = \(id) AND app = \(person.app.rawValue)
-                AND user_id = \(person.user.rawValue)
-            """) > 0
+            WITH gone AS (
+                DELETE FROM rules.inbox WHERE notification = \(id) AND app = \(person.app.rawValue)
+                    AND user_id = \(person.user.rawValue) RETURNING app, user_id, read_at
+            ), changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
+                noted AS (\(BadgeStore.note(now: now)))
+            SELECT count(*) FROM gone
+            """)
+        return try deleted.single(Int.self) > 0
     }
 
+    /// Marks as read, notes that the badge is not right any more, and answers how many were marked.
+    ///
     /// - Parameter which: a condition on `rules.inbox`, beginning with `AND`; or nothing, for all.
     static func mark(_ which: SQL, _ person: PersonKey, now: Timestamp) -> SQL {
         """
-        UPDATE rules.inbox SET read_at = \(now.date)
-        WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL \(which)
+        WITH changed AS (
+            UPDATE rules.inbox SET read_at = \(now.date)
+            WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL \(which)
+            RETURNING app, user_id
+        ), noted AS (\(BadgeStore.note(now: now)))
+        SELECT count(*) FROM changed
         """
     }
 

@@ -26,7 +26,7 @@ struct ReceiptStore: Sendable {
                 ON CONFLICT DO NOTHING
                 """)
             guard !opened.isEmpty else { return }
-            try await transaction.execute(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
+            _ = try await transaction.query(InboxStore.mark("AND notification = ANY(\(opened))", person, now: now))
         }
     }
 }

@@ -9,6 +9,7 @@ extension PostgresTransaction {
         try await keepMembers(events)
         try await takeBack(events, now: now)
         var seats: [Seat: Signal] = [:]
+        var readings: [(person: PersonKey, thread: String?)] = []
         for event in events {
             for signal in event.signals {
                 let app = event.record.app
@@ -16,10 +17,14 @@ extension PostgresTransaction {
                 case .present(let user, let device, _, _), .gone(let user, let device):
                     seats[Seat(person: PersonKey(app: app, user: user), device: device)] = signal
                 case .read(let user, let thread):
-                    try await execute(SignalRows.read(PersonKey(app: app, user: user), thread: thread, now: now))
+                    readings.append((PersonKey(app: app, user: user), thread))
                 case .membership, .done: break
                 }
             }
+        }
+        // In the order of the people, so that two batches with the same readers wait for each other and do not deadlock.
+        for (person, thread) in readings.sorted(by: { $0.person < $1.person }) {
+            _ = try await query(InboxStore.mark(thread.map { "AND thread = \($0)" } ?? "", person, now: now))
         }
         guard !seats.isEmpty else { return }
         try await execute(SignalRows.presence(seats, now: now))
@@ -60,13 +65,6 @@ private enum SignalRows {
             )
             ON CONFLICT (app, user_id, device) DO UPDATE SET viewing = EXCLUDED.viewing, expires_at = EXCLUDED.expires_at
             """
-    }
-
-    static func read(_ person: PersonKey, thread: String?, now: Timestamp) -> SQL {
-        """
-        UPDATE rules.inbox SET read_at = \(now.date) WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)
-            AND read_at IS NULL AND (\(thread)::text IS NULL OR thread = \(thread))
-        """
     }
 
     static func unread(_ people: [PersonKey]) -> SQL {

@@ -17,17 +17,19 @@ struct RulesHTTP: Sendable {
     let client: any TestClientProtocol
     let api: RulesAPI
     /// By user.
-    private let bearers: [String: String]
+    let bearers: [String: String]
 
     static let app = AppID(rawValue: "test")!
     static let users = ["1", "2"]
 
     var pool: PostgresPool { house.pool }
     var clock: DecisionStoreTests.Clock { house.clock }
+    var hub: InboxHub { api.hub }
 
     /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
     static func with(
-        _ rules: String = DecisionStoreTests.rules, _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
+        _ rules: String = DecisionStoreTests.rules, uptime: Uptime = Uptime(),
+        _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
@@ -37,7 +39,10 @@ struct RulesHTTP: Sendable {
         try await RulesDatabase.withPool { [bearers] pool in
             let house = try DecisionStoreTests.House(pool, rules: rules)
             let clock = house.clock
-            let api = RulesAPI(pool: pool, shelf: RuleShelf(house.book), gate: gate) { clock.now }
+            let shelf = RuleShelf(house.book)
+            let hub = InboxHub(
+                store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
+            let api = RulesAPI(pool: pool, shelf: shelf, gate: gate, hub: hub) { clock.now }
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
             }

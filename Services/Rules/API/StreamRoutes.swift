@@ -1,0 +1,152 @@
+import FoundationEssentials
+import HTTPGate
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushProtocol
+import ServiceLifecycle
+import Synchronization
+
+/// `GET /v1/inbox/stream`: what comes into the caller's inbox, as it comes (server-sent events, WHATWG HTML §9.2).
+final class StreamRoutes: Sendable {
+    /// The most streams of one person, and of all, in a process.
+    static let mostOfOne = 10
+    static let mostOfAll = 10_000
+    /// After this a client has to connect again, and so to show a token that still counts.
+    static let lifetime = Duration.seconds(900)
+    /// How long clients wait before they connect again, in milliseconds.
+    static let retry = 2000
+
+    private let hub: InboxHub
+    private let shelf: RuleShelf
+    private let gate: BearerGate
+    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let open = Mutex<(all: Int, of: [PersonKey: Int])>((0, [:]))
+
+    init(
+        hub: InboxHub, shelf: RuleShelf, gate: BearerGate,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.hub = hub
+        self.shelf = shelf
+        self.gate = gate
+        self.uptime = uptime
+    }
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/inbox/stream") { request, context in
+            await self.gate.answer(request, context) { caller in
+                let person = PersonKey(caller)
+                let listener = try await self.hub.listener(person, after: try self.place(request))
+                let seat = try self.seat(person)
+                return Response(
+                    status: .ok,
+                    headers: [
+                        .contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store",
+                        // What proxies hold back does not come as it comes.
+                        .accelBuffering: "no",
+                    ],
+                    body: ResponseBody { writer in
+                        defer { seat.leave() }
+                        await self.write(to: &writer, listener)
+                        try await writer.finish(nil)
+                    })
+            }
+        }
+    }
+
+    /// The last event that the client has.
+    private func place(_ request: Request) throws(APIRefusal) -> NewsPlace? {
+        guard let text = request.headers[.lastEventID], !text.isEmpty else { return nil }
+        guard let place = NewsPlace(text) else {
+            throw APIRefusal(
+                status: .badRequest,
+                message: "the header Last-Event-ID is none of the ids of this stream; leave it out to begin now")
+        }
+        return place
+    }
+
+    /// Writes until the client is gone or too slow, its time is over, or the service shuts down.
+    private func write(to writer: inout any ResponseBodyWriter, _ listener: NewsStore.Listener) async {
+        let end = uptime() + Self.lifetime
+        var listener = listener
+        var text = "retry: \(Self.retry)\n\n"
+        while true {
+            if !text.isEmpty {
+                // A client that is gone.
+                guard await Self.write(text, to: &writer) else { return }
+            }
+            guard uptime() < end else { return }
+            let word = await cancelWhenGracefulShutdown { [hub, listener] in await hub.next(for: listener) }
+            switch word {
+            case .news(let items, let last):
+                text = items.map(event).joined()
+                listener.after = last
+            case .nothing: text = ":\n\n"
+            case .end: return
+            }
+        }
+    }
+
+    private static func write(_ text: String, to writer: inout any ResponseBodyWriter) async -> Bool {
+        (try? await writer.write(ByteBuffer(string: text))) != nil
+    }
+
+    private func event(_ news: NewsStore.Item) -> String {
+        let saying = news.item.saying
+        let type = shelf.book.ruleSets[saying.app]?.rule(named: saying.rule)?.policy.type
+        // No newline is left in JSON; a value always encodes.
+        let data = String(decoding: (try? WireCoding.encode(news.item.json(type: type))) ?? [], as: UTF8.self)
+        return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"
+    }
+
+    /// A place for one stream, as long as there is one.
+    private func seat(_ person: PersonKey) throws(APIRefusal) -> Seat {
+        let refusal = open.withLock { open -> APIRefusal? in
+            guard open.of[person, default: 0] < Self.mostOfOne else {
+                return APIRefusal(
+                    status: .tooManyRequests, message: "you have \(Self.mostOfOne) streams open; close one",
+                    retryAfter: Int(Self.heartbeatSeconds))
+            }
+            guard open.all < Self.mostOfAll else {
+                return APIRefusal(status: .serviceUnavailable, message: "too many streams are open; try again later")
+            }
+            open.all += 1
+            open.of[person, default: 0] += 1
+            return nil
+        }
+        if let refusal { throw refusal }
+        return Seat { [weak self] in
+            self?.open.withLock { open in
+                open.all -= 1
+                let left = (open.of[person] ?? 1) - 1
+                open.of[person] = left == 0 ? Optional.none : left
+            }
+        }
+    }
+
+    private static var heartbeatSeconds: Int64 { InboxHub.heartbeat.components.seconds }
+}
+
+/// Given back once, however it ends: a response may be dropped before anything of it is written.
+private final class Seat: Sendable {
+    private let give: @Sendable () -> Void
+    private let isGiven = Mutex(false)
+
+    init(_ give: @escaping @Sendable () -> Void) { self.give = give }
+
+    deinit { leave() }
+
+    func leave() {
+        let isFirst = isGiven.withLock { given in
+            defer { given = true }
+            return !given
+        }
+        if isFirst { give() }
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")!
+    fileprivate static let accelBuffering = HTTPField.Name("X-Accel-Buffering")!
+}

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// Whose badges are to be corrected.
+struct BadgeStore: Sendable {
+    /// The most that is taken at once.
+    static let batch = 500
+    /// From the first reading on: what is read in the meantime is corrected with it.
+    static let pause = Duration.seconds(2)
+    /// How long one process has to publish what it took.
+    static let lease = Duration.seconds(30)
+
+    let pool: PostgresPool
+
+    struct Correction: Hashable, Sendable {
+        var person: PersonKey
+        var version: Int
+        var unread: Int
+    }
+
+    /// Lends what is due, with what was lent before and not said to be published in time.
+    func take(now: Timestamp) async throws -> [Correction] {
+        try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                let rows = try await transaction.query(
+                    """
+                    UPDATE rules.badge SET due_at = \((now + Self.lease).date)
+                    WHERE (app, user_id) IN (
+                        SELECT app, user_id FROM rules.badge WHERE due_at <= \(now.date)
+                        ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+                    RETURNING app, user_id, version
+                    """)
+                var corrections: [Correction] = []
+                for row in rows {
+                    let person = PersonKey(
+                        app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+                    corrections.append(
+                        Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
+                }
+                // Counted after the versions were seen: who reads in between is corrected once more.
+                let unread = try await transaction.unread(Set(corrections.map(\.person)))
+                for index in corrections.indices { corrections[index].unread = unread[corrections[index].person] ?? 0 }
+                return corrections
+            }
+        }
+    }
+
+    /// Forgets what is corrected, unless its person has read something since.
+    func forget(_ corrections: [Correction]) async throws {
+        guard !corrections.isEmpty else { return }
+        try await Outage.ofDatabase {
+            try await pool.execute(
+                """
+                DELETE FROM rules.badge USING unnest(
+                    \(corrections.map(\.person.app.rawValue)), \(corrections.map(\.person.user.rawValue)),
+                    \(corrections.map(\.version))
+                ) AS done (app, user_id, version)
+                WHERE (badge.app, badge.user_id, badge.version) = (done.app, done.user_id, done.version)
+                """)
+        }
+    }
+
+    /// After a part of a statement named `changed`, which says of whom what is unread has changed.
+    static func note(now: Timestamp) -> SQL {
+        let dueAt = (now + pause).date
+        return """
+            INSERT INTO rules.badge (app, user_id, due_at) SELECT DISTINCT app, user_id, \(dueAt) FROM changed
+            ON CONFLICT (app, user_id) DO UPDATE SET version = EXCLUDED.version, due_at = least(badge.due_at, \(dueAt))
+            """
+    }
+}

@@ -1,0 +1,113 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Corrects the badges on all devices of whoever has read something on one, by a push that changes the number and nothing
+/// else; one for each burst of readings. Any number of processes may run it. Runs until graceful shutdown.
+struct BadgeCorrector: Service {
+    /// How often it looks when nothing is due.
+    static let pace = Duration.milliseconds(500)
+    /// What the corrections are published as; no rule of a file has this name.
+    static let rule = "!badge"
+    /// A later correction replaces an earlier one that has not arrived.
+    static let collapseKey = "unread"
+    /// A number of yesterday is not worth a delivery.
+    static let lifetime = Duration.seconds(86_400)
+
+    let service: String
+    let store: BadgeStore
+    let shelf: RuleShelf
+    let bus: any MessageBus
+    var now: @Sendable () -> Timestamp = { .now }
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            while !Task.isCancelled {
+                do {
+                    try await correctDue()
+                    if trouble { logger.notice("Badges are corrected again") }
+                    trouble = false
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        logger.warning(
+                            "Badges cannot be corrected now; they wait", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                // Cancelled: shutting down.
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+            }
+        }
+    }
+
+    /// Corrects all that is due.
+    func correctDue() async throws {
+        while true {
+            let taken = try await store.take(now: now())
+            try await publish(taken)
+            guard taken.count == BadgeStore.batch, !Task.isCancelled else { return }
+        }
+    }
+
+    private func publish(_ taken: [BadgeStore.Correction]) async throws {
+        let book = shelf.book
+        var done: [BadgeStore.Correction] = []
+        for (app, corrections) in Dictionary(grouping: taken, by: \.person.app) {
+            let use = book.ruleSets[app]?.badgeUse ?? .none
+            let needed = corrections.filter { use.correction(unread: $0.unread) != nil }
+            done += corrections.filter { use.correction(unread: $0.unread) == nil }
+            guard !needed.isEmpty else { continue }
+            let notification = notification(to: needed, of: app, use)
+            let message = try Outbound(
+                notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
+            ).message(from: service)
+            switch try await bus.publish([message]).first {
+            case .confirmed:
+                done += needed
+                count(needed.count, app)
+            // They stay, and are published again when their lease is over.
+            case .nacked, nil: break
+            case .returned(let code, let text):
+                logger.error(
+                    "A badge correction reaches no queue and is published again: apply the topology, or check its permissions",
+                    metadata: [LogKey.reason: "\(code) \(text)"])
+            }
+        }
+        try await store.forget(done)
+    }
+
+    private func notification(
+        to corrections: [BadgeStore.Correction], of app: AppID, _ use: BadgeUse
+    ) -> Notification {
+        let recipients = corrections.map { correction in
+            let person = correction.person
+            return Notification.Recipient(
+                user: person.user,
+                notification: DerivedID.uuid5(
+                    DerivedID.namespace, ["badge", app.rawValue, person.user.rawValue, "\(correction.version)"]),
+                badge: use.correction(unread: correction.unread).map(Content.badge))
+        }
+        let id = DerivedID.uuid5(DerivedID.namespace, "badges", ids: recipients.map(\.notification))
+        return Notification(
+            trace: Trace(
+                id: id, correlation: id.uuidString.lowercased(), causation: id.uuidString.lowercased(),
+                traceparent: nil),
+            app: app, rule: Self.rule, lane: .interactive, content: Content(collapseKey: Self.collapseKey),
+            expiresAt: now() + Self.lifetime, recipients: recipients)
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_badges_corrected_total` | counter | app | people whose badge was corrected because they had read something |
+    private func count(_ number: Int, _ app: AppID) {
+        Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
+            .increment(by: number)
+    }
+}

@@ -1,0 +1,165 @@
+import FoundationEssentials
+import Logging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// Looks for news in the inboxes of everybody who listens, with one query for all of them. It holds nothing for anybody:
+/// who listens is given the next few items when they ask, and asks again once these are written. Runs until graceful
+/// shutdown.
+final class InboxHub: Service {
+    /// How often it looks as long as somebody listens.
+    static let pace = Duration.milliseconds(500)
+    /// After so long without news it says so, lest anything on the way takes the connection for dead.
+    static let heartbeat = Duration.seconds(15)
+    /// The most listeners that are looked for at once.
+    static let batch = 500
+
+    /// What a listener hears.
+    enum Word: Sendable {
+        /// What is to be shown, if anything of it is; listening goes on from there.
+        case news([NewsStore.Item], until: NewsPlace)
+        case nothing
+        case end
+    }
+
+    private struct Waiting {
+        var listener: NewsStore.Listener
+        var since: ContinuousClock.Instant
+        var continuation: CheckedContinuation<Word, Never>
+    }
+
+    private struct State {
+        var waiting: [UInt64: Waiting] = [:]
+        var last: UInt64 = 0
+        var isOver = false
+    }
+
+    private let store: NewsStore
+    private let shelf: RuleShelf
+    private let now: @Sendable () -> Timestamp
+    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(
+        store: NewsStore, shelf: RuleShelf, now: @escaping @Sendable () -> Timestamp = { .now },
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
+    ) {
+        self.store = store
+        self.shelf = shelf
+        self.now = now
+        self.uptime = uptime
+        self.logger = logger
+    }
+
+    /// How many wait for news.
+    var listeners: Int { state.withLock { $0.waiting.count } }
+
+    /// Somebody who hears of what comes after a place, or from now on.
+    func listener(_ person: PersonKey, after place: NewsPlace?) async throws -> NewsStore.Listener {
+        let now = now()
+        if let place {
+            return NewsStore.Listener(person: person, after: place, since: now + (.zero - NewsStore.horizon))
+        }
+        return NewsStore.Listener(
+            person: person, after: try await store.edge(), since: now + (.zero - NewsStore.patience))
+    }
+
+    /// The next news after a place, or that there are none yet. Cancelled: that it is over.
+    func next(for listener: NewsStore.Listener) async -> Word {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isOver || Task.isCancelled { return true }
+                    state.waiting[number] = Waiting(listener: listener, since: uptime(), continuation: continuation)
+                    return false
+                }
+                if isOver { continuation.resume(returning: .end) }
+            }
+        } onCancel: {
+            resume(number, .end)
+        }
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var trouble = false
+            while (try? await Task.sleep(for: Self.pace)) != nil {
+                do {
+                    try await self.look()
+                    if trouble { self.logger.notice("Whoever watches an inbox hears of news again") }
+                    trouble = false
+                } catch {
+                    if !trouble, !Task.isCancelled {
+                        self.logger.warning(
+                            "Whoever watches an inbox hears of news later", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
+                }
+                self.comfort()
+            }
+        }
+        finish()
+    }
+
+    /// Nobody waits any more.
+    func finish() {
+        let waiting = state.withLock { state in
+            state.isOver = true
+            defer { state.waiting = [:] }
+            return state.waiting
+        }
+        for listener in waiting.values { listener.continuation.resume(returning: .end) }
+    }
+
+    /// Looks once, for everybody.
+    func look() async throws {
+        let waiting = state.withLock { $0.waiting.map { ($0.key, $0.value.listener) } }
+        tell(waiting.count)
+        for start in stride(from: 0, to: waiting.count, by: Self.batch) {
+            let part = Array(waiting[start..<min(start + Self.batch, waiting.count)])
+            let now = now()
+            let (news, people) = try await store.news(for: part.map(\.1), now: now)
+            for (index, items) in news {
+                let (number, listener) = part[index]
+                let person = people[listener.person] ?? Person()
+                guard let place = items.last?.place else { continue }
+                resume(number, .news(items.filter { isShown($0.item, to: person, now: now) }, until: place))
+            }
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_inbox_listeners` | gauge | | streams that wait for news |
+    private func tell(_ listeners: Int) { Gauge(label: "heliograph_rules_inbox_listeners").record(listeners) }
+
+    /// Tells those who have waited so long that there was nothing.
+    func comfort(after patience: Duration = InboxHub.heartbeat) {
+        let uptime = uptime()
+        let patient = state.withLock { state in
+            state.waiting.filter { uptime - $0.value.since >= patience }.map(\.key)
+        }
+        for number in patient { resume(number, .nothing) }
+    }
+
+    private func resume(_ number: UInt64, _ word: Word) {
+        state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: word)
+    }
+
+    private func isShown(_ item: InboxItem, to person: Person, now: Timestamp) -> Bool {
+        guard let set = shelf.book.ruleSets[item.saying.app] else { return true }
+        let matter = Matter(
+            policy: set.rule(named: item.saying.rule)?.policy ?? Rule.Policy(), isNoise: true,
+            mutes: item.saying.mutes, thread: item.saying.content.thread, expiresAt: item.saying.expiresAt,
+            since: item.at)
+        return Judge(house: set.house, now: now).isShown(matter, to: person)
+    }
+}
