@@ -32,7 +32,7 @@ struct RulesApp {
             try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 5)
+        let database = try context.database(schema: "rules", migration: 6)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -54,6 +54,7 @@ struct RulesApp {
             service: context.name, store: BadgeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             logger: context.logger)
         let hub = InboxHub(store: NewsStore(pool: database.pool), shelf: shelf, logger: context.logger)
+        let sweeper = Sweeper(store: RemnantStore(pool: database.pool), logger: context.logger)
         let api = RulesAPI(
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
@@ -63,8 +64,8 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + bus.services
                 + [
-                    reloader, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings), events, outcomes,
-                    hub, server,
+                    reloader, sweeper, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings), events,
+                    outcomes, hub, server,
                 ])
     }
 

@@ -164,6 +164,31 @@ def test_a_worker_hears_of_a_decision_on_every_device_and_strangers_read_nothing
                            f" JOIN rules.event ON event = key WHERE id = '{event}'") == "t|2|f", what="two devices")
 
 
+def test_the_upstream_is_told_what_became_of_it(product, stack):
+    hr = product("monolite-hr", "fcm")
+    worker = hr.person("worker")
+    queue = f"test-reports-{hr.run}"
+    with stack.channel() as channel:
+        channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "quorum"})
+        channel.queue_bind(queue, "notifications", "event.reported.monolite-hr")
+    try:
+        event = hr.happen("request.approved", request=REQUEST, worker={"id": worker})
+        reports: list[dict] = []
+
+        def told() -> bool:
+            reports.extend(json.loads(body) for _, body in stack.take(queue))
+            return any(r["data"]["event_id"] == event and r["data"]["devices_notified"] == 1 for r in reports)
+
+        eventually(told, what="the report")
+        data = [r["data"] for r in reports if r["data"]["event_id"] == event][-1]
+        assert uuid.UUID(data["notification_id"])
+        assert (data["push_sent"], data["devices_notified"], data["failed"]) == (True, 1, False)
+        assert reports[-1]["type"] == "heliograph.notification.reported"
+    finally:
+        with stack.channel() as channel:
+            channel.queue_delete(queue)
+
+
 def test_who_has_switched_a_type_off_finds_it_in_the_inbox(product):
     hr = product("monolite-hr", "fcm")
     off = hr.person("off", enabled=False)
