@@ -150,7 +150,8 @@ let package = Package(
             [
                 "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams,
                 mustache, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "RuleSets", "README.md", "rule-file.schema.json"], embedded: ["API/openapi.yaml"]),
+            ], data: ["Storage/Migrations", "RuleSets", "README.md", "rule-file.schema.json"],
+            embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",
             [
