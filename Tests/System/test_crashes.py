@@ -63,8 +63,8 @@ def test_a_thousand_events_survive_the_death_of(stack, phones, victim):
     publish_surely(stack, victim, bodies, kill_and_start)
 
     def seen() -> collections.Counter:
-        ios = [r["body"]["data"]["message_id"] for r in stack.requests("apns") if r["token"] == apns]
-        android = [r["body"]["message"]["data"]["message_id"] for r in stack.requests("fcm") if r["token"] == fcm]
+        ios = [r["body"]["data"]["message_id"] for r in stack.requests("apns") if r.get("token") == apns]
+        android = [r["body"]["message"]["data"]["message_id"] for r in stack.requests("fcm") if r.get("token") == fcm]
         return collections.Counter(ios + android)
 
     try:

@@ -30,7 +30,7 @@ def chat(stack, phones):
         story = eventually(lambda: explained(stack, id), what="the decision")
         pushed = sorted(user for user in tokens if f"  {user}  " in story and "(wanted)" in part(story, user))
         got = eventually(
-            lambda: (seen := sorted(u for u, t in tokens.items() if any(t == r["token"] for r in stack.requests("apns"))))
+            lambda: (seen := sorted(u for u, t in tokens.items() if any(t == r.get("token") for r in stack.requests("apns"))))
             == pushed and (seen or ["nobody"]),
             what=f"pushes to {pushed}",
         )

@@ -24,7 +24,7 @@ def arrived(stack, token: str, text: str):
     def look():
         return [
             request for request in stack.requests("apns")
-            if request["token"] == token and request["body"]["aps"]["alert"]["body"] == f"Pat: {text}"
+            if request.get("token") == token and request["body"]["aps"]["alert"]["body"] == f"Pat: {text}"
         ]
 
     return eventually(look, what=f"the push that says {text!r}")

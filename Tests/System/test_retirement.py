@@ -34,7 +34,7 @@ def tell(stack, user: str) -> str:
 
 
 def requests_of(stack, token: str, provider="apns") -> list[dict]:
-    return [request for request in stack.requests(provider) if request["token"] == token]
+    return [request for request in stack.requests(provider) if request.get("token") == token]
 
 
 def test_apns_410_retires_that_registration_and_no_other(stack, phones):

@@ -85,10 +85,10 @@ struct InboxRoutes: Sendable {
             page.isUnreadOnly = isUnreadOnly
         }
         if let thread = query["thread"] {
-            guard (1...ReadingBody.longestThread).contains(thread.utf8.count),
+            guard (1...ReadingBody.longestThread).contains(thread.unicodeScalars.count),
                 !thread.utf8.contains(where: { $0 < 0x20 })
             else {
-                throw .query("thread", "a thread of 1–\(ReadingBody.longestThread) bytes")
+                throw .query("thread", "a thread of 1–\(ReadingBody.longestThread) characters")
             }
             page.thread = thread
         }

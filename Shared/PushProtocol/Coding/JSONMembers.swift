@@ -38,12 +38,13 @@ package struct JSONMembers {
 
     /// A text of words that people use, without controls; absent and `null` are the same.
     ///
-    /// - Parameter limit: in UTF-8 bytes.
+    /// - Parameter limit: in characters of Unicode, as JSON Schema counts them.
     package func phrase(_ name: String, _ limit: Int) throws(WireError) -> String? {
         guard let value = self[name] else { return nil }
-        guard let text = value.string, (1...limit).contains(text.utf8.count), !text.utf8.contains(where: { $0 < 0x20 })
+        guard let text = value.string, (1...limit).contains(text.unicodeScalars.count),
+            !text.utf8.contains(where: { $0 < 0x20 })
         else {
-            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) bytes of text without controls")
+            throw .invalid(path: prefix + name, problem: "expected 1–\(limit) characters without controls")
         }
         return text
     }

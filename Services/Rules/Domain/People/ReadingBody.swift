@@ -16,8 +16,8 @@ enum ReadingBody: Hashable, Sendable {
     /// The largest accepted body, in bytes.
     static let maximumSize = 64 * 1024
     static let mostItems = 1000
-    /// In UTF-8 bytes.
-    static let longestThread = 1024
+    /// In characters of Unicode, as the schema counts them.
+    static let longestThread = 256
 
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
