@@ -9,8 +9,9 @@ internal import Synchronization
 /// Reads a stream from as long ago as it counts to its end, and then follows it, through reconnects too. What came twice
 /// is applied twice.
 ///
-/// Where the end is, it finds out by marks (``StreamName``). It publishes one whenever it is attached and every few
-/// minutes, so a stream that does not deliver any more is found out as well.
+/// Where the end is, it finds out by marks (``StreamName``). It publishes one whenever it is attached, every few seconds
+/// until it has read one, and every few minutes from then on, so a stream that does not deliver any more is found out as
+/// well.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
@@ -200,7 +201,8 @@ package final class StreamReader: Service, Sendable {
         while (try? await Task.sleep(for: Self.tick)) != nil {
             if let age { gauge.record(age / .seconds(1)) }
             sinceMark += Self.tick
-            if sinceMark >= Self.pace {
+            // A mark that is published while the reader attaches may be passed over, and somebody waits for the end.
+            if sinceMark >= (age == nil ? Self.tick : Self.pace) {
                 sinceMark = .zero
                 request.yield()
             }
