@@ -18,7 +18,7 @@ import ServiceKit
         let catalog = try context.apps()
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 5)
+        let database = try context.database(schema: "registry", migration: 6)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
             queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],

@@ -45,6 +45,44 @@ import Testing
         }
     }
 
+    @Test func `who was erased is remembered for a month, by the table and by the list, and others for good`()
+        async throws
+    {
+        try await Fixture.withStore { store, pool in
+            for user in ["old", "new"] {
+                try await store.register([Fixture.claim(user, user == "old" ? "01" : "02")])
+                try await store.erase(Fixture.user(user))
+            }
+            try await store.register([Fixture.claim("left", "03")])
+            try await store.unregister([Fixture.claim("left", "03")])
+            func age() async throws {
+                try await pool.transaction { transaction in
+                    try await transaction.execute("SET LOCAL session_replication_role = replica")
+                    try await transaction.execute(
+                        """
+                        UPDATE registry.registration SET state_changed_at = \(days(31).date)
+                        WHERE user_id IN ('old', 'left')
+                        """)
+                    try await transaction.execute(
+                        "UPDATE registry.erasure SET noted_at = \(days(31).date) WHERE user_id = 'old'")
+                }
+            }
+            func known(_ table: String) async throws -> [String] {
+                try await pool.query("SELECT user_id FROM registry.\(identifier: table) ORDER BY 1")
+                    .map { try $0.decode(String.self, at: 0) }
+            }
+            #expect(try await sweep(SweepStore(pool)) == 0)
+            #expect(try await known("erasure") == ["new", "old"])
+            try await age()
+            #expect(try await sweep(SweepStore(pool, step: 1)) == 0)
+            #expect(try await known("erasure") == ["new"])
+            #expect(try await known("registration") == ["left", "new"])
+            // Nobody is forgotten sooner, whatever is asked.
+            _ = try await pool.query("SELECT registry.forget_erasures(now() + interval '1 day')")
+            #expect(try await known("erasure") == ["new"])
+        }
+    }
+
     @Test func `a device that is seen again is neither`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([

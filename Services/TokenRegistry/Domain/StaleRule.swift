@@ -5,4 +5,6 @@ enum StaleRule {
     /// Unseen for so long, FCM has expired a token on Android and refuses it: it ends here too. APNs has no such rule,
     /// and says itself when a token is gone; a browser's token is not Android's.
     static let endAfter = Duration.seconds(270 * 86_400)
+    /// For so long it is remembered who was erased, so that what they registered before and comes late is refused.
+    static let forgetAfter = Duration.seconds(30 * 86_400)
 }

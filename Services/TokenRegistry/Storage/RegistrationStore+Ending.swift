@@ -138,7 +138,8 @@ extension RegistrationStore {
         INSERT INTO registry.erasure AS e (app, user_id, erased_at)
         VALUES (\(user.app.rawValue), \(user.user.rawValue),
             least(coalesce(\(moment?.date)::timestamptz, statement_timestamp()), statement_timestamp()))
-        ON CONFLICT (app, user_id) DO UPDATE SET erased_at = greatest(e.erased_at, excluded.erased_at)
+        ON CONFLICT (app, user_id) DO UPDATE
+            SET erased_at = greatest(e.erased_at, excluded.erased_at), noted_at = excluded.noted_at
         RETURNING erased_at
         """
     }

@@ -3,7 +3,8 @@ import Postgres
 import PushProtocol
 
 /// Looks through the table for what was not seen any more, a small range of the primary key at a time: so nothing that
-/// changes with each launch of an app needs an index (`messaging-and-data` 5.1, HOT).
+/// changes with each launch of an app needs an index (`messaging-and-data` 5.1, HOT). On the way it forgets whom it had to
+/// remember as erased.
 struct SweepStore: Sendable {
     /// The most registrations that one step looks at.
     static let usualStep = 1000
@@ -34,6 +35,10 @@ struct SweepStore: Sendable {
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
+            let before = (now + (.zero - StaleRule.forgetAfter)).date
+            _ = try await transaction.query(
+                "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))")
+            if end == nil { _ = try await transaction.query("SELECT registry.forget_erasures(\(before))") }
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             return end == nil ? .finished(changed: changed) : .more(changed: changed)
         }
