@@ -15,13 +15,17 @@ import ServiceKit
     /// Configuration, connections, handler, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
-        let database = try context.database(schema: "feedback", migration: 3)
-        let bus = try context.bus(queues: [.feedbackOutcomes], publishingTo: [.devices])
+        let database = try context.database(schema: "feedback", migration: 4)
+        let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices])
         let stage = Stage(
             service: context.name, queues: [.feedbackOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: EvidenceStore(database.pool, settlingTime: settings.settlingTime)),
             logger: context.logger)
         context.watch(stage, on: bus)
+        let erasures = Stage(
+            service: context.name, queues: [.feedbackErasures], bus: bus.bus,
+            handler: ErasureHandler(store: ErasureStore(database.pool)), logger: context.logger)
+        context.watch(erasures, as: "erasures", on: bus)
 
         let store = JudgementStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
@@ -31,6 +35,6 @@ import ServiceKit
                 service: context.name, store: store, bus: bus.bus, now: { .now }, logger: context.logger),
             logger: context.logger)
         context.readiness.register("guard") { judge.condition }
-        return ServiceAssembly(database.services + bus.services + [judge, stage])
+        return ServiceAssembly(database.services + bus.services + [judge, stage, erasures])
     }
 }

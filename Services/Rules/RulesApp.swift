@@ -31,8 +31,9 @@ struct RulesApp {
         let verifier = try await BearerVerifier(
             try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
-        let bus = try context.bus(queues: [.rulesEvents, .rulesOutcomes], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 6)
+        let bus = try context.bus(
+            queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
+        let database = try context.database(schema: "rules", migration: 7)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -40,8 +41,12 @@ struct RulesApp {
         let outcomes = Stage(
             service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
+        let erasures = Stage(
+            service: context.name, queues: [.rulesErasures], bus: bus.bus,
+            handler: ErasureHandler(store: ErasureStore(pool: database.pool)), logger: context.logger)
         context.watch(events, as: "events", on: bus)
         context.watch(outcomes, as: "outcomes", on: bus)
+        context.watch(erasures, as: "erasures", on: bus)
 
         let reloader = RuleReloader(directory: directory, shelf: shelf, logger: context.logger)
         let releaser = Releaser(
@@ -54,7 +59,10 @@ struct RulesApp {
             service: context.name, store: BadgeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             logger: context.logger)
         let hub = InboxHub(store: NewsStore(pool: database.pool), shelf: shelf, logger: context.logger)
-        let sweeper = Sweeper(store: RemnantStore(pool: database.pool), logger: context.logger)
+        let terms = try HistoryTerms(context.settings)
+        let sweeper = Sweeper(
+            remnants: RemnantStore(pool: database.pool, history: terms.history),
+            history: HistoryStore(pool: database.pool), terms: terms, logger: context.logger)
         let api = RulesAPI(
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
@@ -65,7 +73,7 @@ struct RulesApp {
             database.services + bus.services
                 + [
                     reloader, sweeper, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings), events,
-                    outcomes, hub, server,
+                    outcomes, erasures, hub, server,
                 ])
     }
 

@@ -12,6 +12,11 @@ extension ConfigurationKey {
     static let rulesUserRequests = ConfigurationKey(
         "RULES_USER_REQUESTS", .integer(0...1_000_000), default: "300",
         summary: "The most requests a minute of one user; 0 for no limit.")
+    static let rulesInboxDays = ConfigurationKey(
+        "RULES_INBOX_DAYS", .integer(1...36_500), default: "90", summary: "How many days inboxes keep what was said.")
+    static let rulesHistoryDays = ConfigurationKey(
+        "RULES_HISTORY_DAYS", .integer(2...36_500), default: "30",
+        summary: "How many days decisions, outcomes and receipts are kept, and events are known when they come again.")
     static let rulesCAFile = ConfigurationKey(
         "RULES_CA_FILE", .file,
         summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
@@ -19,5 +24,16 @@ extension ConfigurationKey {
 
 extension [ConfigurationKey] {
     static let rules: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [.rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesCAFile]
+        .amqp + .postgres + .apps + [
+            .rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesInboxDays, .rulesHistoryDays,
+            .rulesCAFile,
+        ]
+}
+
+extension HistoryTerms {
+    init(_ settings: Settings) throws(ConfigurationError) {
+        self.init(
+            inbox: .seconds(86_400 * (try settings.integer(.rulesInboxDays))),
+            history: .seconds(86_400 * (try settings.integer(.rulesHistoryDays))))
+    }
 }

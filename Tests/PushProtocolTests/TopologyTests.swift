@@ -41,6 +41,13 @@ import Testing
             ])
     }
 
+    @Test func `rules hear who was erased, feedback which registrations were, and nothing else of devices`() {
+        for (queue, key) in [("rules.erasures", "event.user-erased"), ("feedback.erasures", "event.erased")] {
+            let heard = Self.topology.bindings.filter { $0.queue == queue && $0.exchange != "return" }
+            #expect(heard == [.init(exchange: "devices", queue: queue, routingKey: key)])
+        }
+    }
+
     @Test func `senders hear of every event that can revoke a push, and find the end of what they read`() {
         let heard = Self.topology.bindings.filter { $0.queue == "senders.revocations" }
         #expect(
@@ -79,11 +86,11 @@ import Testing
 
     @Test func `a stage may read its own queues and no other`() throws {
         let readers: [BusRole: (WorkQueue) -> Bool] = [
-            .rules: { [.rulesEvents, .rulesOutcomes].contains($0) },
+            .rules: { [.rulesEvents, .rulesOutcomes, .rulesErasures].contains($0) },
             .tokenRegistry: { $0.name.hasPrefix("token-registry.") },
             .apnsSender: { $0.name.hasPrefix("apns-sender.") },
             .fcmSender: { $0.name.hasPrefix("fcm-sender.") },
-            .feedback: { $0 == .feedbackOutcomes },
+            .feedback: { [.feedbackOutcomes, .feedbackErasures].contains($0) },
             .upstream: { _ in false },
         ]
         for (role, expected) in readers {

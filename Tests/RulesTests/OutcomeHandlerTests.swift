@@ -25,6 +25,11 @@ import Testing
             let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
             let (notification, device) = (UUID(), UUID())
             let at = Timestamp(milliseconds: 5_000)
+            try await pool.execute(
+                """
+                INSERT INTO rules.decision (notification, event, rule, user_id, decided_at)
+                VALUES (\(notification), \(UUID()), 'only', '1', \(at.date))
+                """)
             func outcome(_ answer: Outcome.Answer, device: UUID? = device) -> Outcome {
                 Outcome(notification: notification, device: device, answer: answer, at: at, registeredAt: nil)
             }
@@ -33,6 +38,8 @@ import Testing
                     outcome(.throttled(reason: "TooManyRequests")), outcome(.accepted(id: "x")),
                     outcome(.skipped(reason: "no-device"), device: nil),
                     outcome(.rejected(reason: "a\0'b", suspectToken: true)),
+                    // Not decided here.
+                    Outcome(notification: UUID(), device: device, answer: .expired, at: at, registeredAt: nil),
                 ]))
             let empty = try delivery(outcomes([]))
             #expect(try handler.decode(first.inbound) == first.message)
@@ -72,8 +79,7 @@ import Testing
             }
             let kept = [
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
-                "digest_item",
-                "report",
+                "digest_item", "report", "erasure",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -11,6 +11,8 @@ struct Judge: Service {
     static let pace = Duration.seconds(1)
     /// How long it is remembered how lanes fared: twice the day that tells what is usual.
     static let memory = Duration.seconds(2 * 86_400)
+    /// How long it is remembered what was erased: longer than pushes are under way.
+    static let erasureMemory = Duration.seconds(30 * 86_400)
     /// Between looks at what is only told or tidied, in rounds.
     private static let roundsBetweenFigures = 10
     private static let roundsBetweenTidying = 3600
@@ -70,6 +72,7 @@ struct Judge: Service {
     /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
     func tidy() async throws -> Bool {
         try await store.forgetPulses(before: now() + (.zero - Self.memory))
+        try await store.forgetErasures(before: now() + (.zero - Self.erasureMemory))
         return try await store.forgetEvidence(before: now() + (.zero - retention))
     }
 

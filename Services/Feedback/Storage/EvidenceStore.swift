@@ -17,16 +17,24 @@ struct EvidenceStore: Sendable {
         self.now = now
     }
 
-    /// Keeps every finding once, with how its lane fares, in one statement. What is there already stays as it is, and so
-    /// does what was decided about it.
-    func record(_ batches: [Outcomes]) async throws(PostgresError) {
+    /// Keeps every finding once, with how its lane fares, in one transaction. What is there already stays as it is, and so
+    /// does what was decided about it; what is about a registration that was erased is not kept.
+    func record(_ batches: [Outcomes]) async throws {
         let rows = Self.rows(of: batches)
         let pulses = Self.pulses(of: batches)
         guard !rows.isEmpty || !pulses.isEmpty else { return }
-        let findings = rows.map(\.finding)
         let due = (now() + settlingTime).date
-        try await database.execute(
-            """
+        try await database.transaction { transaction in
+            try await transaction.execute(ErasureStore.beside)
+            try await transaction.execute(Self.statement(rows, pulses, due: due))
+        }
+    }
+
+    private static func statement(
+        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(lane: FeedbackLane, pulse: LanePulse)], due: Date
+    ) -> SQL {
+        let findings = rows.map(\.finding)
+        return """
             WITH pulse AS (
                 INSERT INTO feedback.pulse AS p
                     (app, provider, environment, minute, sender, answered, accepted_at, storm_since, storm_until)
@@ -58,8 +66,11 @@ struct EvidenceStore: Sendable {
                 \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
                 \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[]
             ) AS new (n, d, a, p, e, f, r, g, t, o, s, c, k, w)
+            WHERE NOT EXISTS (
+                SELECT FROM feedback.erasure x
+                WHERE x.device_id = d AND coalesce(t <= x.revokes, o <= x.erased_at))
             ON CONFLICT (notification_id, device_id) DO NOTHING
-            """)
+            """
     }
 
     /// In the order of their keys, so that two batches cannot deadlock; of two words about one push the first counts.

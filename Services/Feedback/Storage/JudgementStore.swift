@@ -139,6 +139,11 @@ struct JudgementStore: Sendable {
             """) == Self.batch
     }
 
+    /// Forgets which registrations were heard to be erased before `moment`.
+    func forgetErasures(before moment: Timestamp) async throws(PostgresError) {
+        try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
+    }
+
     /// Forgets how lanes fared before `moment`.
     func forgetPulses(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")

@@ -50,12 +50,19 @@ struct DecisionStore: Sendable {
         guard !events.isEmpty else { return Rulings() }
         return try await Outage.ofDatabase {
             try await pool.transaction { transaction in
-                let new = try await transaction.query(DecisionStore.insert(events.map(\.record))).keys
+                try await transaction.execute(Turn.decisions.shared)
+                let rows = try await transaction.query(DecisionStore.insert(events.map(\.record)))
+                let new = try rows.keys
+                // Hardly ever: an event that somebody asked to be forgotten after.
+                let isLate = try rows.first?.decode(Bool.self, at: 1) ?? false
+                var events = events
+                if isLate { events = try await transaction.withoutErased(events) }
                 let seen = try await seen(Set(events.map(\.record.key)).subtracting(new), transaction)
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
                 var present: [EventCase] = []
                 for event in events where seen[event.record.key]?.isSettled != true { present.append(event) }
                 try await gatherMembers(&present, seen, transaction)
+                if isLate { present = try await transaction.withoutErased(present) }
                 return try await decide(present, new: new, seen, transaction, now: now)
             }
         }
@@ -146,16 +153,19 @@ struct DecisionStore: Sendable {
         return memories
     }
 
-    /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock.
+    /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock. Answers
+    /// which are new, and whether somebody was forgotten after one of them had happened.
     private static func insert(_ events: [EventRecord]) -> SQL {
-        """
-        INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
-        SELECT * FROM unnest(
-            \(events.map(\.key)), \(events.map(\.app.rawValue)), \(events.map(\.source)), \(events.map(\.id)),
-            \(events.map(\.type)), \(events.map(\.ruleSet)), \(events.map(\.arrivedAt.date))
-        ) AS new (key) ORDER BY key
-        ON CONFLICT DO NOTHING RETURNING key
-        """
+        let oldest = events.map(\.occurredAt).min() ?? .now
+        return """
+            INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+            SELECT * FROM unnest(
+                \(events.map(\.key)), \(events.map(\.app.rawValue)), \(events.map(\.source)), \(events.map(\.id)),
+                \(events.map(\.type)), \(events.map(\.ruleSet)), \(events.map(\.arrivedAt.date))
+            ) AS new (key) ORDER BY key
+            ON CONFLICT DO NOTHING
+            RETURNING key, EXISTS (SELECT FROM rules.erasure WHERE erased_at >= \(oldest.date))
+            """
     }
 
     private static func decisions(_ events: [UUID]) -> SQL {

@@ -8,27 +8,33 @@ import ServiceKit
 struct OutcomeStore: Sendable {
     let pool: PostgresPool
 
-    /// Keeps a batch in one statement. An answer that is known already changes nothing.
-    /// Of whom the upstream wants to know, there is something to tell.
+    /// Keeps a batch. An answer that is known already changes nothing; nor does one about what was not decided here, or
+    /// for somebody who has been forgotten since: what an audience is told is its campaign's affair. Of whom the upstream
+    /// wants to know, there is something to tell.
     func keep(_ messages: [Outcomes], now: Timestamp = .now) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
         let reasons = rows.map(\.outcome.answer.reason)
         try await Outage.ofDatabase {
-            try await pool.execute(
-                """
-                WITH news AS (
-                    UPDATE rules.report SET due_at = \(now.date)
-                    WHERE notification = ANY(\(Array(Set(rows.map(\.outcome.notification)))))
-                )
-                INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
-                SELECT * FROM unnest(
-                    \(rows.map(\.outcome.notification)), \(rows.map(\.outcome.device)),
-                    \(rows.map(\.outcome.answer.disposition.rawValue)), \(rows.map(\.origin.rawValue)), \(reasons),
-                    \(rows.map(\.outcome.at.date))
-                ) AS new (notification, device, disposition) ORDER BY notification, device, disposition
-                ON CONFLICT DO NOTHING
-                """)
+            try await pool.transaction { transaction in
+                try await transaction.execute(Turn.outcomes.shared)
+                try await transaction.execute(
+                    """
+                    WITH news AS (
+                        UPDATE rules.report SET due_at = \(now.date)
+                        WHERE notification = ANY(\(Array(Set(rows.map(\.outcome.notification)))))
+                    )
+                    INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
+                    SELECT * FROM unnest(
+                        \(rows.map(\.outcome.notification)), \(rows.map(\.outcome.device)),
+                        \(rows.map(\.outcome.answer.disposition.rawValue)), \(rows.map(\.origin.rawValue)), \(reasons),
+                        \(rows.map(\.outcome.at.date))
+                    ) AS new (notification, device, disposition)
+                    WHERE EXISTS (SELECT FROM rules.decision WHERE decision.notification = new.notification)
+                    ORDER BY notification, device, disposition
+                    ON CONFLICT DO NOTHING
+                    """)
+            }
         }
     }
 }

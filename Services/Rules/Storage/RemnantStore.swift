@@ -4,29 +4,43 @@ import Postgres
 import PushProtocol
 import ServiceKit
 
-/// What is kept only for words that may still come, and for nothing any more.
+/// What is kept only for words that may still come, or for nothing any more.
 struct RemnantStore: Sendable {
-    /// How long the last word about what is done, and about who has left a group, is kept for older ones that come late;
-    /// and a report for outcomes.
+    /// How long the last word about what is done, about who has left a group, and about who was forgotten is kept for
+    /// older ones that come late; and a report for outcomes.
     static let patience = Duration.seconds(30 * 86_400)
     /// How long a bucket that has nothing in it remembers when it was told.
     static let idleness = Duration.seconds(7 * 86_400)
+    /// A lease that has been over for so long is nobody's any more.
+    static let staleness = Duration.seconds(3600)
     /// The most that is deleted of one kind at once.
     static let batch = 5000
 
     let pool: PostgresPool
+    /// What was decided is not reported about for longer than it is kept.
+    var history = HistoryTerms.usual.history
 
     /// Deletes what is over, a batch of each kind. Any number of processes may do this.
     ///
-    /// - Returns: whether there may be more.
-    func sweep(now: Timestamp) async throws -> Bool {
-        let past = Timestamp(milliseconds: now.milliseconds - Self.patience.components.seconds * 1000).date
-        let idle = Timestamp(milliseconds: now.milliseconds - Self.idleness.components.seconds * 1000).date
-        let conditions: [(table: SQL, over: SQL)] = [
-            ("rules.told", "until <= \(now.date)"), ("rules.done", "at <= \(past)"),
-            ("rules.member", "has_left AND at <= \(past)"), ("rules.report", "at <= \(past)"),
+    /// - Returns: how many rows of each table; and whether there may be more.
+    func sweep(now: Timestamp) async throws -> (deleted: [String: Int], isMore: Bool) {
+        func before(_ age: Duration) -> Date { (now + (.zero - age)).date }
+        let past = before(Self.patience)
+        let idle = before(Self.idleness)
+        let conditions: [(table: String, over: SQL)] = [
+            ("told", "until <= \(now.date)"), ("done", "at <= \(past)"), ("member", "has_left AND at <= \(past)"),
+            ("report", "at <= \(before(min(Self.patience, history)))"),
+            ("presence", "expires_at <= \(before(Self.staleness))"),
+            ("erasure", "done_at <= \(past)"),
             (
-                "rules.digest",
+                "circle",
+                """
+                told_at <= \(past) AND NOT EXISTS (
+                    SELECT FROM rules.member WHERE (member.app, member.circle) = (circle.app, circle.circle))
+                """
+            ),
+            (
+                "digest",
                 """
                 close_at IS NULL AND planned_at <= \(idle) AND coalesce(last_at <= \(idle), true) AND NOT EXISTS (
                     SELECT FROM rules.digest_item WHERE (digest_item.app, digest_item.user_id, digest_item.bucket)
@@ -34,17 +48,17 @@ struct RemnantStore: Sendable {
                 """
             ),
         ]
-        var isMore = false
-        for (table, over) in conditions {
-            let deleted = try await Outage.ofDatabase {
+        var deleted: [String: Int] = [:]
+        for (name, over) in conditions {
+            let table: SQL = "rules.\(identifier: name)"
+            deleted[name] = try await Outage.ofDatabase {
                 try await pool.execute(
                     """
                     DELETE FROM \(table) WHERE ctid = ANY(ARRAY(
                         SELECT ctid FROM \(table) WHERE \(over) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED))
                     """)
             }
-            if deleted == Self.batch { isMore = true }
         }
-        return isMore
+        return (deleted, deleted.values.contains(Self.batch))
     }
 }

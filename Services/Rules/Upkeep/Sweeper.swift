@@ -1,31 +1,68 @@
+import FoundationEssentials
 import Logging
+import Metrics
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Deletes what is kept only for words that may still come. Any number of processes may run it. Runs until graceful
-/// shutdown.
+/// Deletes what is old, and what was kept only for words that may still have come. Any number of processes may run it.
+/// Runs until graceful shutdown.
 struct Sweeper: Service {
     static let pace = Duration.seconds(600)
-    /// Between two batches, so that deleting never takes more than its share.
-    static let pause = Duration.milliseconds(200)
+    /// Between two steps, so that deleting never takes more than its share.
+    static let usualPause = Duration.milliseconds(200)
 
-    let store: RemnantStore
+    let remnants: RemnantStore
+    let history: HistoryStore
+    let terms: HistoryTerms
+    var pause = Sweeper.usualPause
     var now: @Sendable () -> Timestamp = { .now }
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var trouble = false
             while !Task.isCancelled {
-                var isMore = false
                 do {
-                    isMore = try await store.sweep(now: now())
+                    try await sweep()
+                    trouble = false
                 } catch {
-                    logger.debug("What is over cannot be deleted now", metadata: [LogKey.error: "\(error)"])
+                    if !trouble, !Task.isCancelled {
+                        logger.warning("What is old cannot be deleted now", metadata: [LogKey.error: "\(error)"])
+                    }
+                    trouble = true
                 }
                 // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: isMore ? Self.pause : Self.pace)) != nil else { return }
+                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
             }
         }
+    }
+
+    /// Looks at everything once.
+    func sweep() async throws {
+        var isMore = true
+        while isMore {
+            let swept = try await remnants.sweep(now: now())
+            for (table, count) in swept.deleted { tell(count, table) }
+            isMore = swept.isMore
+            try await Task.sleep(for: pause)
+        }
+        for table in HistoryStore.Table.allCases {
+            var place: Date?
+            repeat {
+                guard let step = try await history.advance(table, after: place, terms, now: now()) else { return }
+                tell(step.deleted, table.rawValue)
+                place = step.place
+                try await Task.sleep(for: pause)
+            } while place != nil
+        }
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_deleted_rows_total` | counter | table | rows that were deleted because they were old |
+    private func tell(_ count: Int, _ table: String) {
+        guard count > 0 else { return }
+        Counter(label: "heliograph_rules_deleted_rows_total", dimensions: [("table", table)]).increment(by: count)
     }
 }

@@ -41,6 +41,8 @@ package enum StreamName: String, Hashable, Sendable, CaseIterable {
 package enum WorkQueue: Hashable, Sendable {
     case rulesEvents
     case rulesOutcomes
+    /// Who asked to be forgotten.
+    case rulesErasures
     case registryNotifications(Lane)
     case registryDevices
     /// Where each campaign's walks through its audience stand: the registry's own.
@@ -48,17 +50,21 @@ package enum WorkQueue: Hashable, Sendable {
     /// One for each app, so that pausing one app's lane is cancelling one consumer.
     case senderPushes(Provider, Lane, AppID)
     case feedbackOutcomes
+    /// Whose registrations were erased.
+    case feedbackErasures
 
     package var name: String {
         switch self {
         case .rulesEvents: "rules.events"
         case .rulesOutcomes: "rules.outcomes"
+        case .rulesErasures: "rules.erasures"
         case .registryNotifications(let lane): "token-registry.notifications.\(lane.rawValue)"
         case .registryDevices: "token-registry.devices"
         case .registryCampaigns: "token-registry.campaigns"
         case .senderPushes(let provider, let lane, let app):
             "\(provider.rawValue)-sender.pushes.\(lane.rawValue).\(app.rawValue)"
         case .feedbackOutcomes: "feedback.outcomes"
+        case .feedbackErasures: "feedback.erasures"
         }
     }
 
@@ -68,7 +74,10 @@ package enum WorkQueue: Hashable, Sendable {
     /// Every work queue of a bus that carries `apps`, in a stable order.
     package static func all(apps: [AppID]) -> [WorkQueue] {
         let fixed: [WorkQueue] =
-            [.rulesEvents, .rulesOutcomes, .registryDevices, .registryCampaigns, .feedbackOutcomes]
+            [
+                .rulesEvents, .rulesOutcomes, .rulesErasures, .registryDevices, .registryCampaigns, .feedbackOutcomes,
+                .feedbackErasures,
+            ]
             + Lane.allCases.map { .registryNotifications($0) }
         let senders = apps.sorted().flatMap { app in
             Provider.allCases.flatMap { provider in

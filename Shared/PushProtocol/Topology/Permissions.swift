@@ -30,14 +30,14 @@ extension BusRole {
     package var permissions: BusPermissions {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
-        case .rules: stage(writes: ["notifications"], reads: #"rules\.(events|outcomes)"#)
+        case .rules: stage(writes: ["notifications"], reads: #"rules\.(events|outcomes|erasures)"#)
         case .tokenRegistry:
             stage(
                 writes: ["pushes", "outcomes", "devices"],
                 reads: #"token-registry\.(devices|campaigns|notifications\.(interactive|bulk))"#)
         case .apnsSender: sender(.apns)
         case .fcmSender: sender(.fcm)
-        case .feedback: stage(writes: ["devices"], reads: #"feedback\.outcomes"#)
+        case .feedback: stage(writes: ["devices"], reads: #"feedback\.(outcomes|erasures)"#)
         case .upstream: BusPermissions(configure: "^$", write: "^events$", read: "^$")
         }
     }

@@ -152,6 +152,8 @@ extension WorkQueue {
         switch self {
         case .rulesEvents: [(.events, "#")]
         case .rulesOutcomes: [(.outcomes, "#")]
+        case .rulesErasures: [(.devices, DeviceEvent.routingKey(.userErased))]
+        case .feedbackErasures: [(.devices, DeviceEvent.routingKey(.erased))]
         case .registryNotifications(let lane): [(.notifications, "\(lane.rawValue).#")]
         case .registryDevices: [(.devices, "command.#")]
         case .registryCampaigns: [(.devices, RoutingKey.campaignCursor)]

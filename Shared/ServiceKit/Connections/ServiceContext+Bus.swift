@@ -110,8 +110,8 @@ extension WorkQueue {
     fileprivate var app: AppID? {
         switch self {
         case .senderPushes(_, _, let app): app
-        case .rulesEvents, .rulesOutcomes, .registryNotifications, .registryDevices, .registryCampaigns,
-            .feedbackOutcomes:
+        case .rulesEvents, .rulesOutcomes, .rulesErasures, .registryNotifications, .registryDevices,
+            .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
             nil
         }
     }

@@ -1,0 +1,32 @@
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+
+/// Forgets what was said about registrations whose users asked to be forgotten.
+struct ErasureHandler: StageHandler {
+    private let store: ErasureStore
+
+    init(store: ErasureStore) { self.store = store }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent { try DeviceEvent.decode(wireBody: inbound.body) }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_feedback_erased_evidence_total` | counter | | evidence that went because its user asked to be forgotten |
+    func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
+        let erasures = batch.map(\.message).compactMap(ErasureStore.Erasure.init)
+        let count = try await Outage.ofDatabase { try await store.erase(erasures) }
+        if count > 0 { Counter(label: "heliograph_feedback_erased_evidence_total").increment(by: count) }
+        return batch.map { _ in .done }
+    }
+}
+
+extension ErasureStore.Erasure {
+    /// `nil` for what is no erasure of a registration.
+    init?(_ event: DeviceEvent) {
+        guard event.past == .erased, let device = event.device?.id else { return nil }
+        // What an earlier registry erased revokes nothing: then its own time counts.
+        self.init(device: device, revokes: event.revokes ?? event.at, at: event.at)
+    }
+}

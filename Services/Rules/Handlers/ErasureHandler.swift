@@ -1,0 +1,24 @@
+import Messaging
+import Metrics
+import PushProtocol
+
+/// Forgets everybody of whom the registry says that they asked for it.
+struct ErasureHandler: StageHandler {
+    let store: ErasureStore
+
+    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent { try DeviceEvent.decode(wireBody: inbound.body) }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_erased_people_total` | counter | app | people who were forgotten because they asked for it |
+    func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
+        for event in batch.map(\.message) where event.past == .userErased {
+            if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at) {
+                Counter(
+                    label: "heliograph_rules_erased_people_total", dimensions: [("app", event.app.rawValue)]
+                ).increment()
+            }
+        }
+        return batch.map { _ in .done }
+    }
+}

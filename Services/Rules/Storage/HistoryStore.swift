@@ -1,0 +1,115 @@
+import FoundationEssentials
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// For how long is kept what grows with every event.
+struct HistoryTerms: Sendable {
+    /// Inboxes.
+    var inbox: Duration
+    /// Decisions with all that tells about them, and the events that are known by them.
+    var history: Duration
+
+    static let usual = HistoryTerms(inbox: .seconds(90 * 86_400), history: .seconds(30 * 86_400))
+}
+
+/// What is kept for a time only, and deleted a little at a time, the oldest first.
+struct HistoryStore: Sendable {
+    /// About how many rows one step looks at.
+    static let usualStep = 1000
+
+    let pool: PostgresPool
+    var step = HistoryStore.usualStep
+
+    /// What is looked through, in this order: what is referred to goes after what refers to it.
+    enum Table: String, Sendable, CaseIterable {
+        case decision, outcome, receipt, event, inbox, saying
+
+        fileprivate var time: SQL {
+            switch self {
+            case .decision: "decided_at"
+            case .event: "arrived_at"
+            case .saying: "said_at"
+            case .outcome, .receipt, .inbox: "at"
+            }
+        }
+
+        /// What is written here must be older than that to go.
+        fileprivate func past(_ terms: HistoryTerms, now: Timestamp) -> Date {
+            switch self {
+            case .decision, .outcome, .receipt, .event: (now + (.zero - terms.history)).date
+            case .inbox: (now + (.zero - terms.inbox)).date
+            // Whatever is in an inbox was said before.
+            case .saying: (now + (.zero - max(terms.inbox, terms.history))).date
+            }
+        }
+
+        /// What keeps a row although it is old.
+        fileprivate func isNeeded(past: Date) -> SQL {
+            switch self {
+            case .decision:
+                // What waits, or is gathered, is explained by how it came to that; and all steps go together. An event is
+                // known by its decisions for as long as one of them is here.
+                """
+                EXISTS (SELECT FROM rules.held WHERE held.notification = decision.notification)
+                OR EXISTS (SELECT FROM rules.digest_item WHERE digest_item.notification = decision.notification)
+                OR EXISTS (SELECT FROM rules.decision AS later WHERE later.notification = decision.notification
+                    AND later.decided_at > \(past))
+                """
+            case .outcome: "EXISTS (SELECT FROM rules.decision WHERE decision.notification = outcome.notification)"
+            case .receipt: "EXISTS (SELECT FROM rules.decision WHERE decision.notification = receipt.notification)"
+            // An event that is not known any more would be decided again: it goes last.
+            case .event: "EXISTS (SELECT FROM rules.decision WHERE decision.event = event.key)"
+            case .inbox: "false"
+            case .saying:
+                """
+                EXISTS (SELECT FROM rules.inbox WHERE inbox.saying = saying.id)
+                OR EXISTS (SELECT FROM rules.held WHERE held.saying = saying.id)
+                """
+            }
+        }
+    }
+
+    /// Deletes what is old and not needed in the next range of a table.
+    ///
+    /// - Parameter place: where the last step ended; `nil` to begin with the oldest.
+    /// - Returns: how many rows went, and where the next step begins, if there may be more; `nil` when another process is
+    ///   at it.
+    func advance(
+        _ table: Table, after place: Date?, _ terms: HistoryTerms, now: Timestamp
+    ) async throws -> (deleted: Int, place: Date?)? {
+        try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return nil }
+                let past = table.past(terms, now: now)
+                let end = try await transaction.query(
+                    HistoryStore.end(of: step, table, after: place, past: past)
+                ).first?.decode(Date.self, at: 0)
+                let deleted = try await transaction.execute(
+                    HistoryStore.deletion(table, after: place, until: end ?? past, past: past))
+                return (deleted: deleted, place: end)
+            }
+        }
+    }
+
+    /// The time at which a step ends; no row when nothing old is left after it.
+    static func end(of step: Int, _ table: Table, after place: Date?, past: Date) -> SQL {
+        """
+        SELECT \(table.time) FROM rules.\(identifier: table.rawValue) WHERE \(range(table, after: place, until: past))
+        ORDER BY \(table.time) OFFSET \(step - 1) LIMIT 1
+        """
+    }
+
+    static func deletion(_ table: Table, after place: Date?, until end: Date, past: Date) -> SQL {
+        """
+        DELETE FROM rules.\(identifier: table.rawValue)
+        WHERE \(range(table, after: place, until: end)) AND NOT (\(table.isNeeded(past: past)))
+        """
+    }
+
+    private static func range(_ table: Table, after place: Date?, until end: Date) -> SQL {
+        guard let place else { return "\(table.time) <= \(end)" }
+        return "\(table.time) > \(place) AND \(table.time) <= \(end)"
+    }
+}
