@@ -1,0 +1,95 @@
+"""Whoever asks to be forgotten is, in every stage's tables, and by what was on its way too."""
+
+import json
+import subprocess
+import time
+import uuid
+
+from local_stack import cloud_event, eventually
+
+APP = "family-portal"
+SCHEMAS = ("rules", "registry", "feedback")
+
+
+def sql(stack, statement: str, **values: str) -> str:
+    options = [part for name, value in values.items() for part in ("-v", f"{name}={value}")]
+    done = subprocess.run(["psql", "-XAtq", stack.env["DATABASE_URL"], *options],
+                          input=statement, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.strip()
+
+
+def places(stack, text: str) -> set[str]:
+    """Every table of every stage in which a row has this text anywhere."""
+    tables = sql(stack, "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+                        f"WHERE table_schema IN {SCHEMAS} AND table_type = 'BASE TABLE'").split()
+    assert len(tables) > 30
+    return {table for table in tables
+            if sql(stack, f"SELECT count(*) FROM {table} AS one WHERE position(:'text' IN one::text) > 0", text=text) != "0"}
+
+
+def write(stack, id: str, user: str, at: str | None = None) -> None:
+    """A chat message to the user and somebody else."""
+    event = json.loads(cloud_event("chat.message.created", {
+        "message": {"id": 1, "text": "Dinner?", "thread_id": None}, "sender": {"id": "someone", "name": "Pat"},
+        "participants": ["someone", user, "other"], "family": {"id": 7}}, id))
+    if at:
+        event["time"] = at
+    stack.publish(f"{APP}.chat.message.created", json.dumps(event).encode(), content_type="application/cloudevents+json")
+
+
+def decided(stack, id: str) -> list[str]:
+    """Who was decided about."""
+    return sql(stack, "SELECT user_id FROM rules.decision JOIN rules.event ON key = event WHERE id = :'id'", id=id).split()
+
+
+def is_decided(stack, id: str) -> bool:
+    return sql(stack, "SELECT count(*) FROM rules.event WHERE id = :'id'", id=id) == "1"
+
+
+def erase(stack, user: str) -> str:
+    done = subprocess.run(
+        [stack.product("pushctl"), "devices", "erase", "--app", APP, "--user", user, "--yes"],
+        env={**stack.environment, **stack.env}, capture_output=True, text=True, timeout=30, check=True)
+    return done.stdout
+
+
+def test_nothing_of_an_erased_user_is_left_in_any_stage(stack, phones):
+    user, token = f"erase-{uuid.uuid4()}", uuid.uuid4().hex * 2
+    dead = uuid.uuid4().hex * 2
+    phones(APP, user, token)
+    phones(APP, user, dead)
+    device = sql(stack, "SELECT device_id FROM registry.registration WHERE token = :'token'", token=dead)
+    # One of the phones is gone: feedback has something to say about it.
+    script = {"provider": "apns", "token": dead, "status": 410, "reason": "Unregistered",
+              "timestamp": int(time.time() * 1000) + 1000}
+    status, _ = stack.http("POST", f"{stack.env['SIMULATOR_URL']}/outcomes", script)
+    assert status in (200, 201, 204), status
+    first = str(uuid.uuid4())
+    write(stack, first, user)
+    eventually(lambda: stack.is_answered(first), what="the providers' answers")
+    eventually(lambda: "feedback.evidence" in places(stack, device), what="evidence about the phone that is gone")
+    headers = {"Authorization": f"Bearer {stack.bearer(APP, user)}"}
+    for method, path, body in [("PATCH", "preferences", {"zone": "Asia/Tokyo"}), ("PUT", "presence/phone", {})]:
+        status, answer = stack.http(method, f"{stack.env['RULES_URL']}/v1/{path}", body, headers)
+        assert status < 300, answer
+    kept = places(stack, user)
+    assert {"rules.person", "rules.inbox", "rules.decision", "rules.presence", "registry.registration"} <= kept, kept
+
+    assert erase(stack, user).strip() == "registrations erased: 2"
+    # That such a user was forgotten stays known to the registry for a while, and to it alone.
+    eventually(lambda: places(stack, user) == {"registry.erasure", "registry.registration"}, 60, "an end of all traces")
+    assert places(stack, token) == places(stack, dead) == set()
+    states = sql(stack, "SELECT DISTINCT state FROM registry.registration WHERE user_id = :'user'", user=user)
+    assert states == "erased"
+    eventually(lambda: "feedback.evidence" not in places(stack, device), what="evidence to be gone")
+
+    # What happened before and comes only now is not about them; what happens later is.
+    late, new = str(uuid.uuid4()), str(uuid.uuid4())
+    write(stack, late, user, at="2026-01-01T00:00:00Z")
+    eventually(lambda: is_decided(stack, late), what="the late event's decision")
+    assert decided(stack, late) == ["other"]
+    write(stack, new, user)
+    eventually(lambda: is_decided(stack, new), what="the new event's decision")
+    assert set(decided(stack, new)) == {user, "other"}
+    for queue in ("rules.erasures", "feedback.erasures"):
+        assert stack.depth(queue) == 0 and stack.depth(f"{queue}.dead") == 0
