@@ -123,6 +123,7 @@ let package = Package(
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         room("HTTPSFetch", ["CCurl", logging]),
         room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle]),
+        room("DecisionLog", ["PushProtocol", "Postgres"]),
         room(
             "PushSending",
             ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
@@ -148,8 +149,8 @@ let package = Package(
         service(
             "Rules",
             [
-                "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes, yams,
-                mustache, logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird,
+                httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "RuleSets", "README.md", "rule-file.schema.json"],
             embedded: ["API/openapi.yaml"]),
         service(
@@ -173,8 +174,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
-                argumentParser, jwtKit, crypto, logging,
+                "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ]),
         service(
             "ProviderSimulator",
@@ -230,11 +231,12 @@ let package = Package(
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging,
                 lifecycle, configuration, nioCore,
             ]),
+        tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
         tests(
             "Rules",
             [
-                "Rules", "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
-                hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration, yams,
+                "Rules", "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration, yams,
             ]),
         tests(
             "APNsSender",

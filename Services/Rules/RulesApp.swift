@@ -33,7 +33,7 @@ struct RulesApp {
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 7)
+        let database = try context.database(schema: "rules", migration: 8)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -67,6 +67,10 @@ struct RulesApp {
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
+                logger: context.logger),
+            keys: KeyGate(
+                APIKeyStore(database.pool, schema: "rules"), master: nil,
+                limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
                 logger: context.logger), hub: hub)
         let server = try context.server(api.router, host: .rulesHost, port: .rulesPort)
         return ServiceAssembly(

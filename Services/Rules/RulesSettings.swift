@@ -17,6 +17,9 @@ extension ConfigurationKey {
     static let rulesHistoryDays = ConfigurationKey(
         "RULES_HISTORY_DAYS", .integer(2...36_500), default: "30",
         summary: "How many days decisions, outcomes and receipts are kept, and events are known when they come again.")
+    static let rulesKeyRequests = ConfigurationKey(
+        "RULES_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",
+        summary: "The most requests a minute of one API key; 0 for no limit.")
     static let rulesCAFile = ConfigurationKey(
         "RULES_CA_FILE", .file,
         summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
@@ -25,8 +28,8 @@ extension ConfigurationKey {
 extension [ConfigurationKey] {
     static let rules: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
-            .rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesInboxDays, .rulesHistoryDays,
-            .rulesCAFile,
+            .rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesKeyRequests, .rulesInboxDays,
+            .rulesHistoryDays, .rulesCAFile,
         ]
 }
 

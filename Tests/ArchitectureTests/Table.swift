@@ -8,16 +8,19 @@ enum Table {
         "HTTP2": ["CNGHTTP2"],
         "HTTPSFetch": ["CCurl"],
         "Messaging": ["AMQP", "PushProtocol"],
+        "DecisionLog": ["Postgres", "PushProtocol"],
         "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
         "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
         "HTTPGate": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "TokenRegistry": ["ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol"],
-        "Rules": ["ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "Rules": ["ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "APNsSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
         "FCMSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch"],
         "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
-        "Pushctl": ["ServiceKit", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "Pushctl": [
+            "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
+        ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
     ]
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPGate
+import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -14,7 +15,7 @@ import Testing
         try await ImportStoreTests.withRegistry { pool in
             var random = SplitMix(seed: 5)
             let key = APIKey(using: &random)
-            let store = KeyStore(pool)
+            let store = KeyStore(pool, of: .registry)
             #expect(try await store.list().isEmpty)
             let expiry = Date(timeIntervalSince1970: 4_000_000_000)
             try await store.add(
@@ -49,5 +50,37 @@ import Testing
             let revoked = try #require(try await registry.grant(of: key.id))
             #expect(throws: KeyGrant.Refusal.revoked) { try revoked.check(key, now: Date()) }
         }
+    }
+
+    @Test func `the keys of rules are taken by rules, and for what rules answers`() async throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Services/Rules/Storage/Migrations").path
+        try await TestDatabase.withDatabase { configuration in
+            try await PostgresMigrator.migrate(
+                schema: "rules", directory: folder, configuration: configuration, logger: Logger(label: "tests"))
+            try await TestDatabase.withPool(configuration) { pool in
+                var random = SplitMix(seed: 6)
+                let key = APIKey(using: &random)
+                let store = KeyStore(pool, of: .rules)
+                try await store.add(
+                    key, name: "desk", app: nil, operations: KeyedService.rules.operations, expiresAt: nil)
+                let grant = try #require(try await APIKeyStore(pool, schema: "rules").grant(of: key.id))
+                try grant.check(key, now: Date())
+                for operation in KeyedService.rules.operations { try grant.check(operation) }
+                try await APIKeyStore(pool, schema: "rules").touch(key.id)
+                #expect(try await store.list().first?.lastUsedAt != nil)
+                #expect(try await store.revoke(key.id))
+                #expect(try await store.list().first?.revokedAt != nil)
+            }
+        }
+    }
+
+    @Test func `what nobody answers cannot be asked for, and somebody answers everything`() throws {
+        #expect(try KeyedService.rules.operation("events:read") == .readEvents)
+        for (service, word) in [(KeyedService.rules, "devices:read"), (.registry, "events:read"), (.rules, "x")] {
+            let refusal = #expect(throws: Refusal.self) { try service.operation(word) }
+            #expect(refusal?.description.hasPrefix("--may, for \(service), is one of ") == true)
+        }
+        #expect(Set(KeyedService.allCases.flatMap(\.operations)) == Set(APIKey.Operation.allCases))
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DecisionLog
 import PushProtocol
 
 /// `pushctl explain EVENT`: why each user was pushed, or not.
@@ -16,14 +17,34 @@ struct ExplainCommand: AsyncParsableCommand {
             guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
             return id
         }
-        let explanations = try await withDatabase { [event, user] database in
-            try await ExplanationStore(database).explain(event: event, app: app, user: user)
+        let question = ExplanationStore.Question(event: event, app: app, user: user)
+        let isKnown = try await withDatabase { database in
+            let store = ExplanationStore(database)
+            let explanations = try await store.explain(question)
+            for explanation in explanations { try await Self.tell(explanation, question, store) }
+            return !explanations.isEmpty
         }
-        guard !explanations.isEmpty else {
+        guard isKnown else {
             throw Refusal(
                 "no event “\(event)” was decided about: it did not arrive, was dropped (unknown app or type, expired), or is dead-lettered"
             )
         }
-        for line in explanations.flatMap(\.lines) { print(line) }
+    }
+
+    /// Prints it page by page, so that an event to a hundred thousand takes no more memory than one to two hundred.
+    private static func tell(
+        _ explanation: Explanation, _ question: ExplanationStore.Question, _ store: ExplanationStore
+    ) async throws {
+        print(explanation.heading)
+        var page: Explanation? = explanation
+        var reasons: Set<String> = []
+        while let told = page {
+            for line in told.told { print(line) }
+            reasons.formUnion(told.reasons)
+            var further = question
+            further.after = told.next
+            page = told.next == nil ? nil : try await store.explain(further).first
+        }
+        for line in Explanation.legend(of: reasons) { print(line) }
     }
 }

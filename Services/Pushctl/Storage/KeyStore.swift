@@ -2,11 +2,15 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The registry's API keys, as an operator makes and revokes them. The service itself may only look them up.
+/// A service's API keys, as an operator makes and revokes them. The service itself may only look them up.
 struct KeyStore: Sendable {
     private let database: PostgresPool
+    private let service: KeyedService
 
-    init(_ database: PostgresPool) { self.database = database }
+    init(_ database: PostgresPool, of service: KeyedService) {
+        self.database = database
+        self.service = service
+    }
 
     /// A key without its secret, which is not kept.
     struct Entry: Hashable, Sendable {
@@ -27,7 +31,7 @@ struct KeyStore: Sendable {
     ) async throws(PostgresError) {
         try await database.execute(
             """
-            INSERT INTO registry.api_key (id, digest, name, app, operations, expires_at)
+            INSERT INTO \(identifier: service.schema).api_key (id, digest, name, app, operations, expires_at)
             VALUES (\(key.id), \(key.digest), \(name), \(app?.rawValue), \(operations.map(\.rawValue)), \(expiresAt))
             """)
     }
@@ -36,8 +40,8 @@ struct KeyStore: Sendable {
     func list() async throws(PostgresError) -> [Entry] {
         let rows = try await database.query(
             """
-            SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at FROM registry.api_key
-            ORDER BY created_at DESC, id
+            SELECT id, name, app, operations, created_at, expires_at, revoked_at, last_used_at
+            FROM \(identifier: service.schema).api_key ORDER BY created_at DESC, id
             """)
         var entries: [Entry] = []
         for row in rows {
@@ -58,7 +62,8 @@ struct KeyStore: Sendable {
     func revoke(_ id: String) async throws(PostgresError) -> Bool {
         try await database.execute(
             """
-            UPDATE registry.api_key SET revoked_at = coalesce(revoked_at, statement_timestamp()) WHERE id = \(id)
+            UPDATE \(identifier: service.schema).api_key SET revoked_at = coalesce(revoked_at, statement_timestamp())
+            WHERE id = \(id)
             """) > 0
     }
 }

@@ -1,3 +1,4 @@
+import DecisionLog
 import HTTPGate
 import HTTPTypes
 import Hummingbird
@@ -10,6 +11,7 @@ struct RulesAPI: Sendable {
     let pool: PostgresPool
     let shelf: RuleShelf
     let gate: BearerGate
+    let keys: KeyGate
     let hub: InboxHub
     var now: @Sendable () -> Timestamp = { .now }
 
@@ -28,6 +30,7 @@ struct RulesAPI: Sendable {
         PresenceRoutes(
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)
+        OperatorRoutes(explanations: ExplanationStore(pool), keys: keys).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(
                 // RFC 9512.

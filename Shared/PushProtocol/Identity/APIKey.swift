@@ -56,8 +56,10 @@ package struct APIKey: Hashable, Sendable {
         case deactivateDevices = "devices:deactivate"
         /// Forget users.
         case eraseUsers = "users:erase"
-        /// See how many devices there are.
+        /// See how many devices there are, and how many notifications came of each rule.
         case readCounts = "counts:read"
+        /// See what was decided about whom, and why.
+        case readEvents = "events:read"
     }
 }
 

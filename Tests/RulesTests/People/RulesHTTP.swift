@@ -42,7 +42,9 @@ struct RulesHTTP: Sendable {
             let shelf = RuleShelf(house.book)
             let hub = InboxHub(
                 store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
-            let api = RulesAPI(pool: pool, shelf: shelf, gate: gate, hub: hub) { clock.now }
+            let keys = KeyGate(
+                APIKeyStore(pool, schema: "rules"), master: nil, limit: RateGate("key", perMinute: 0), logger: .silent)
+            let api = RulesAPI(pool: pool, shelf: shelf, gate: gate, keys: keys, hub: hub) { clock.now }
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
             }
@@ -70,6 +72,20 @@ struct RulesHTTP: Sendable {
             }
             return (response.status.code, answer)
         }
+    }
+
+    /// A new API key for these operations, kept as `pushctl keys create` keeps it.
+    ///
+    /// - Parameter app: `nil`: every app.
+    func key(_ seed: UInt64, for operations: [APIKey.Operation], app: AppID? = RulesHTTP.app) async throws -> String {
+        var random = SplitMix(seed: seed)
+        let key = APIKey(using: &random)
+        try await pool.execute(
+            """
+            INSERT INTO rules.api_key (id, digest, name, app, operations)
+            VALUES (\(key.id), \(key.digest), 'test', \(app?.rawValue), \(operations.map(\.rawValue)))
+            """)
+        return key.secret
     }
 
     /// The ids of the items on the first page of an inbox, the latest first.

@@ -1,3 +1,4 @@
+import DecisionLog
 import Foundation
 import HTTPGate
 import HTTPTypes
@@ -52,6 +53,8 @@ import Yams
         #expect(text.contains("At most 65536 bytes") && text.contains("At most \(HeartbeatBody.maximumSize) bytes"))
         for limit in [
             "maximum: \(InboxRoutes.largestPage), default: \(InboxRoutes.usualPage)",
+            "maximum: \(ExplanationStore.largestPage), default: \(OperatorRoutes.usualPage)",
+            "maxItems: \(ExplanationStore.mostEvents)", "at most \(CloudEvents.maximumNameLength) bytes",
             "maxItems: \(ReadingBody.mostItems)", "maxItems: \(ReceiptsBody.mostReceipts)",
             "maxProperties: \(PreferencesPatch.mostMutes)", "maximum: \(Signal.longestLease.components.seconds)",
             "on \(PresenceStore.mostDevices) other devices",

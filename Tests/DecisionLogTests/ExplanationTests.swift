@@ -5,7 +5,7 @@ import PushProtocol
 import TestSupport
 import Testing
 
-@testable import Pushctl
+@testable import DecisionLog
 
 /// Why somebody was pushed, or not, on the tables of rules.
 @Suite(.timeLimit(.minutes(2))) struct ExplanationTests {
@@ -18,14 +18,14 @@ import Testing
     private let waiting = UUID(uuidString: "00000000-0000-5000-8000-00000000000c")!
     private let noon = Date(timeIntervalSince1970: 1_767_225_600)
 
-    private func withStore(_ body: (ExplanationStore) async throws -> Void) async throws {
+    private func withStore(_ body: (ExplanationStore, PostgresPool) async throws -> Void) async throws {
         try await TestDatabase.withDatabase { configuration in
             try await PostgresMigrator.migrate(
                 schema: "rules", directory: Self.migrations, configuration: configuration,
-                logger: Logger(label: "tests.pushctl"))
+                logger: Logger(label: "tests"))
             try await TestDatabase.withPool(configuration) { pool in
                 try await fill(pool)
-                try await body(ExplanationStore(pool))
+                try await body(ExplanationStore(pool), pool)
             }
         }
     }
@@ -63,11 +63,12 @@ import Testing
             INSERT INTO rules.outcome (notification, device, disposition, origin, reason, at)
             VALUES (\(pushed), \(event), 'rejected', 'apns', 'BadTopic', \(later))
             """)
+        try await pool.execute("INSERT INTO rules.receipt VALUES (\(capped), 'opened', \(later))")
     }
 
     @Test func `the whole story of an event is told`() async throws {
-        try await withStore { store in
-            let told = try await store.explain(event: "e-1", app: AppID(rawValue: "portal"), user: nil)
+        try await withStore { store, pool in
+            let told = try await store.explain(.init(event: "e-1", app: AppID(rawValue: "portal")))
             #expect(
                 told.flatMap(\.lines) == [
                     "portal  chat.written  e-1  from /up  arrived 2026-01-01T00:00:00.000Z  rules 00000000-0000-5000-8000-000000000001",
@@ -79,6 +80,7 @@ import Testing
                     "  bob  chat  00000000-0000-5000-8000-00000000000b",
                     "    2026-01-01T00:00:00.000Z  inbox  (capped)",
                     "    in the inbox, unread",
+                    "    opened by this person 2026-01-01T01:00:00.000Z",
                     "  cy  chat  00000000-0000-5000-8000-00000000000c",
                     "    2026-01-01T00:00:00.000Z  hold until 2026-01-01T01:00:00.000Z  (quiet-hours)",
                     "    it waits; it is judged again at 2026-01-01T01:00:00.000Z",
@@ -90,11 +92,69 @@ import Testing
     }
 
     @Test func `one user's story is told alone, and two apps' events of one id are two`() async throws {
-        try await withStore { store in
-            let bob = try await store.explain(event: "e-1", app: nil, user: "bob")
+        try await withStore { store, pool in
+            let bob = try await store.explain(.init(event: "e-1", user: "bob"))
             #expect(bob.map(\.app).sorted() == ["other", "portal"])
             #expect(bob.flatMap(\.stories).map(\.user) == ["bob"])
-            #expect(try await store.explain(event: "e-2", app: nil, user: nil) == [])
+            #expect(try await store.explain(.init(event: "e-2")) == [])
+        }
+    }
+
+    @Test func `an event to very many is told page by page, everybody once`() async throws {
+        try await withStore { store, pool in
+            let many = UUID()
+            try await pool.execute(
+                """
+                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+                VALUES (\(many), 'portal', '/up', 'e-2', 'chat.written', \(many), \(noon))
+                """)
+            // Two rules for everybody; every third was held first. Names that languages and bytes order differently.
+            try await pool.execute(
+                """
+                INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
+                SELECT md5(rule || number)::uuid, step, \(many), rule, (ARRAY['a', 'B', 'ä', '_'])[1 + number % 4] || number,
+                    \(noon), CASE WHEN step = 0 AND number % 3 = 0 THEN 'hold' ELSE 'push' END, 'wanted'
+                FROM generate_series(1, 300) AS number, unnest(ARRAY['chat', 'shout']) AS rule, generate_series(0, 1) AS step
+                WHERE step = 0 OR number % 3 = 0
+                """)
+            var question = ExplanationStore.Question(event: "e-2", app: AppID(rawValue: "portal"), limit: 70)
+            var stories: [Explanation.Story] = []
+            var pages = 0
+            while let page = try await store.explain(question).first {
+                stories += page.stories
+                pages += 1
+                #expect(page.stories.count <= 70)
+                question.after = page.next
+                guard page.next != nil else { break }
+            }
+            #expect(pages == 9)
+            #expect(stories.count == 600 && Set(stories.map(\.notification)).count == 600)
+            let order = stories.map { Array("\($0.user) \($0.rule)".utf8) }
+            #expect(zip(order, order.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
+            #expect(stories.allSatisfy { $0.decisions.count == (Int($0.user.dropFirst())! % 3 == 0 ? 2 : 1) })
+
+            // A place in another event, another app's, and one that is gone.
+            question.after = pushed
+            #expect(try await store.explain(question) == [])
+            question.after = stories[0].notification
+            question.app = AppID(rawValue: "other")
+            #expect(try await store.explain(question) == [])
+        }
+    }
+
+    @Test func `of many events of one id the latest are told`() async throws {
+        try await withStore { store, pool in
+            try await pool.execute(
+                """
+                INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
+                SELECT gen_random_uuid(), 'portal', '/' || number, 'e-1', 'chat.written', gen_random_uuid(),
+                    \(noon) + number * interval '1 second'
+                FROM generate_series(1, 20) AS number
+                """)
+            let told = try await store.explain(.init(event: "e-1"))
+            #expect(told.map(\.source) == (11...20).reversed().map { "/\($0)" })
+            #expect(told.allSatisfy { $0.stories.isEmpty && $0.next == nil })
+            #expect(told[0].told == ["  nobody: no rule matches, or it names nobody who is left to tell"])
         }
     }
 }

@@ -1,0 +1,67 @@
+import DecisionLog
+import Foundation
+import HTTPGate
+import Hummingbird
+import PushProtocol
+
+/// `/v1/operator`: what an operator or a server may ask, with an API key that is for it.
+struct OperatorRoutes: Sendable {
+    static let usualPage = 50
+
+    let explanations: ExplanationStore
+    let keys: KeyGate
+
+    func add(to router: Router<BasicRequestContext>) {
+        router.get("v1/operator/events/{event}") { request, context in
+            await keys.answer(request, context, .readEvents) { query in
+                let question = try question(context, query)
+                return (question.app, { try await explain(question) })
+            }
+        }
+    }
+
+    private func explain(_ question: ExplanationStore.Question) async throws -> JSONValue {
+        let explanations = try await explanations.explain(question)
+        guard !explanations.isEmpty else {
+            throw APIRefusal(
+                status: .notFound,
+                message: question.after == nil
+                    ? "no such event was decided about: it did not arrive, was dropped (unknown app or type, expired), "
+                        + "is dead-lettered, or is too old"
+                    : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it")
+        }
+        return [
+            "events": .array(explanations.map(\.json)),
+            "reasons": Explanation.meanings(of: explanations.map(\.reasons).reduce([]) { $0.union($1) }),
+        ]
+    }
+
+    private func question(
+        _ context: BasicRequestContext, _ query: Query
+    ) throws(APIRefusal) -> ExplanationStore.Question {
+        // An upstream's ids are any text; the router hands over what stands in the path, still percent-encoded.
+        guard let event = context.parameters.get("event")?.removingPercentEncoding,
+            (1...CloudEvents.maximumNameLength).contains(event.utf8.count),
+            event.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
+        else {
+            throw APIRefusal(
+                status: .badRequest,
+                message: "the event in the path is not an event's id: expected 1–\(CloudEvents.maximumNameLength) bytes "
+                    + "without control characters, percent-encoded where a path needs it")
+        }
+        var question = ExplanationStore.Question(event: event, limit: Self.usualPage)
+        if query.has("app") { question.app = try query.app() }
+        if query.has("user") { question.user = try query.user().rawValue }
+        if let text = query["after"] {
+            guard let notification = UUID(uuidString: text) else { throw .query("after", "a “next” of an earlier answer") }
+            question.after = notification
+        }
+        if let text = query["limit"] {
+            guard let limit = Int(text), (1...ExplanationStore.largestPage).contains(limit) else {
+                throw .query("limit", "a number from 1 to \(ExplanationStore.largestPage)")
+            }
+            question.limit = limit
+        }
+        return question
+    }
+}

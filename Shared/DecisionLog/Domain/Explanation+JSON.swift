@@ -1,0 +1,63 @@
+import FoundationEssentials
+package import PushProtocol
+
+/// A story as the operators' API answers it; `openapi.yaml` of rules describes the members.
+extension Explanation {
+    package var json: JSONValue {
+        [
+            "app": .string(app), "source": .string(source), "id": .string(id), "type": .string(type),
+            "arrived_at": Self.moment(arrivedAt), "rule_set": Self.uuid(ruleSet),
+            "stories": .array(stories.map(\.json)), "next": .optional(next?.uuidString.lowercased()),
+        ]
+    }
+
+    /// What these reasons mean, by reason.
+    package static func meanings(of reasons: Set<String>) -> JSONValue {
+        let met = meanings.filter { reasons.contains($0.key) }.map { ($0.key, JSONValue.string($0.value)) }
+        return .object(Dictionary(met) { first, _ in first })
+    }
+
+    fileprivate static func moment(_ date: Date) -> JSONValue { .string(RFC3339.string(from: date)) }
+
+    fileprivate static func uuid(_ id: UUID) -> JSONValue { .string(id.uuidString.lowercased()) }
+}
+
+extension Explanation.Story {
+    fileprivate var json: JSONValue {
+        [
+            "notification": Explanation.uuid(notification), "user": .string(user), "rule": .string(rule),
+            "decisions": .array(decisions.map(\.json)), "outcomes": .array(outcomes.map(\.json)),
+            "inbox": inbox.map(\.json) ?? .null, "waits_until": .optional(dueAt.map(RFC3339.string(from:))),
+            "receipts": .array(
+                receipts.map { ["at": Explanation.moment($0.at), "what": .string($0.what)] }),
+        ]
+    }
+}
+
+extension Explanation.Decision {
+    fileprivate var json: JSONValue {
+        [
+            "at": Explanation.moment(at), "answer": .string(answer), "reason": .string(reason),
+            "until": .optional(until.map(RFC3339.string(from:))),
+        ]
+    }
+}
+
+extension Explanation.Outcome {
+    fileprivate var json: JSONValue {
+        [
+            "at": Explanation.moment(at), "origin": .string(origin),
+            "device": .optional(device?.uuidString.lowercased()), "disposition": .string(disposition),
+            "reason": .optional(reason),
+        ]
+    }
+}
+
+extension Explanation.Inbox {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .unread: ["read_at": .null]
+        case .read(let at): ["read_at": Explanation.moment(at)]
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package import FoundationEssentials
+
+/// The whole story of one event: for each user, what was decided and why, and what the providers said.
+package struct Explanation: Hashable, Sendable {
+    package var app: String
+    package var source: String
+    package var id: String
+    package var type: String
+    package var arrivedAt: Date
+    package var ruleSet: UUID
+    /// By user, rule and notification; those of one page.
+    package var stories: [Story]
+    /// The last of these, if there are more: what the next page comes after.
+    package var next: UUID?
+
+    /// One notification to one user.
+    package struct Story: Hashable, Sendable {
+        package var notification: UUID
+        package var user: String
+        package var rule: String
+        /// From the first to the last: what is held is decided about again.
+        package var decisions: [Decision]
+        package var outcomes: [Outcome]
+        /// `nil` when the inbox does not have it.
+        package var inbox: Inbox?
+        /// When what is held is judged again.
+        package var dueAt: Date?
+        package var receipts: [Receipt]
+    }
+
+    package struct Decision: Hashable, Sendable {
+        package var at: Date
+        package var answer: String
+        package var reason: String
+        package var until: Date?
+    }
+
+    package struct Outcome: Hashable, Sendable {
+        package var at: Date
+        package var origin: String
+        package var device: UUID?
+        package var disposition: String
+        package var reason: String?
+    }
+
+    package enum Inbox: Hashable, Sendable {
+        case unread
+        case read(Date)
+    }
+
+    /// What the person did with it: `opened` or `dismissed`.
+    package struct Receipt: Hashable, Sendable {
+        package var at: Date
+        package var what: String
+    }
+}
+
+extension Explanation {
+    /// What each reason of a decision means, for a person.
+    package static let meanings: KeyValuePairs = [
+        "wanted": "nothing speaks against it",
+        "critical": "the rule file says that nobody can switch this off",
+        "noiseless": "it makes no noise, so nobody was asked",
+        "expired": "its expiration had passed",
+        "switched-off": "this person has switched everything off",
+        "channel-off": "this person wants no pushes",
+        "type-off": "this person does not want this type, or has not asked for one that is off by default",
+        "muted": "this person has muted what it is about",
+        "present": "the app was open",
+        "viewing": "this person was looking at that very thread",
+        "capped": "this person has been pushed as often as the cap allows",
+        "quiet-hours": "it was this person's quiet hours",
+        "held-too-long": "it was held as long as its rule allows",
+        "held-too-often": "it was still quiet hours when they should have ended, for the third time",
+        "critical-storm": "more critical notifications came than can be meant: look at the upstream",
+        "audience": "it is told to all of an audience: nobody was asked",
+        "scheduled": "it is for a later moment, which the event names",
+        "gathered": "it is summed up with others",
+        "summed-up": "it was said in a summary, whose own story stands with the latest event in it",
+        "too-late": "the moment that it was to be said before was over",
+        "done": "an event said that it need not be told any more",
+        "replaced": "a later event about the same thing has taken its place",
+        "repeated": "the same was said to this person not long ago",
+        "rule-gone": "the rule file has no such rule any more",
+    ]
+
+    /// The reasons of all decisions in it.
+    package var reasons: Set<String> { Set(stories.flatMap(\.decisions).map(\.reason)) }
+}

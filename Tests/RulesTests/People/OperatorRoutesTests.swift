@@ -1,0 +1,121 @@
+import FoundationEssentials
+import PushProtocol
+import Testing
+
+@testable import Rules
+
+/// `/v1/operator`, as whoever runs the service asks.
+@Suite(.timeLimit(.minutes(3))) struct OperatorRoutesTests {
+    private static let events = "/v1/operator/events"
+
+    @Test func `for each user the whole story is told, and what the provider said`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let key = try await http.key(1, for: [.readEvents])
+            try await http.house.choose(PersonalSettings(isOn: false), user: "2")
+            _ = try await http.house.happen("e 1/ä", users: "[1,2]")
+            let asked = "\(Self.events)/e%201%2F%C3%A4?app=test"
+            let before = try await http.send(.get, asked, user: key)
+            #expect(before.status == 200)
+            let stories = try #require(before.body["events"]?.array?.first?["stories"]?.array)
+            #expect(stories.map { $0["user"] } == ["1", "2"])
+            let notification = try #require(stories[0]["notification"]?.string.flatMap(UUID.init))
+            let device = UUID()
+            let outcome = Outcome(
+                notification: notification, device: device, answer: .rejected(reason: "BadTopic", suspectToken: false),
+                at: http.clock.now, registeredAt: nil)
+            try await OutcomeStore(pool: http.pool).keep([
+                Outcomes(
+                    trace: Trace(id: UUID(), correlation: "e", causation: "e"), app: RulesHTTP.app, origin: .apns,
+                    environment: .production, lane: .interactive, outcomes: [outcome])
+            ])
+            let receipts: JSONValue = ["receipts": [["id": stories[0]["notification"]!, "what": "opened"]]]
+            #expect(try await http.send(.post, "/v1/receipts", receipts).status == 204)
+
+            let answer = try await http.send(.get, asked, user: key).body
+            let now: JSONValue = "2026-01-10T12:00:00.000Z"
+            let outcomes: JSONValue = [
+                [
+                    "at": now, "origin": "apns", "device": .string(device.uuidString.lowercased()),
+                    "disposition": "rejected", "reason": "BadTopic",
+                ]
+            ]
+            let wanted: JSONValue = ["at": now, "answer": "push", "reason": "wanted", "until": nil]
+            let unwanted: JSONValue = ["at": now, "answer": "inbox", "reason": "switched-off", "until": nil]
+            let first: JSONValue = [
+                "notification": stories[0]["notification"]!, "user": "1", "rule": "only", "decisions": [wanted],
+                "outcomes": outcomes, "inbox": ["read_at": now], "waits_until": nil,
+                "receipts": [["at": now, "what": "opened"]],
+            ]
+            let second: JSONValue = [
+                "notification": stories[1]["notification"]!, "user": "2", "rule": "only", "decisions": [unwanted],
+                "outcomes": [], "inbox": ["read_at": nil], "waits_until": nil, "receipts": [],
+            ]
+            let event: JSONValue = [
+                "app": "test", "source": "/up", "id": "e 1/ä", "type": "thing.happened", "arrived_at": now,
+                "rule_set": answer["events"]!.array![0]["rule_set"]!, "next": nil, "stories": [first, second],
+            ]
+            let reasons: JSONValue = [
+                "wanted": "nothing speaks against it", "switched-off": "this person has switched everything off",
+            ]
+            let expected: JSONValue = ["events": [event], "reasons": reasons]
+            #expect(answer == expected)
+        }
+    }
+
+    @Test func `an event to many is told in pages, and one user's story by itself`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let key = try await http.key(1, for: [.readEvents])
+            let users = (100..<223).map(String.init)
+            _ = try await http.house.happen("e1", users: "[\(users.joined(separator: ","))]")
+            func told(_ query: String) async throws -> (users: [String], next: String?) {
+                let answer = try await http.send(.get, "\(Self.events)/e1?app=test\(query)", user: key)
+                #expect(answer.status == 200)
+                let event = answer.body["events"]?.array?.first
+                return (event?["stories"]?.array?.compactMap { $0["user"]?.string } ?? [], event?["next"]?.string)
+            }
+            let first = try await told("")
+            #expect(first.users == Array(users.prefix(OperatorRoutes.usualPage)))
+            let rest = try await told("&limit=200&after=\(try #require(first.next))")
+            #expect(first.users + rest.users == users && rest.next == nil)
+            #expect(try await told("&user=150") == (["150"], nil))
+            #expect(try await told("&user=none") == ([], nil))
+        }
+    }
+
+    @Test func `a key opens what it is for, in its app, and nothing else`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            _ = try await http.house.happen("e1")
+            let (one, every) = (
+                try await http.key(1, for: [.readEvents]), try await http.key(2, for: [.readEvents], app: nil)
+            )
+            let (elsewhere, counting) = (
+                try await http.key(3, for: [.readEvents], app: AppID(rawValue: "other")!),
+                try await http.key(4, for: [.readCounts])
+            )
+            let (here, anywhere) = ("\(Self.events)/e1?app=test", "\(Self.events)/e1")
+            for (uri, key, status) in [
+                (here, one, 200), (here, every, 200), (here, elsewhere, 403), (here, counting, 403),
+                (anywhere, one, 403), (anywhere, every, 200), (here, nil, 401), (here, "x", 401),
+                // A user's bearer token is no key, and a key speaks for no user.
+                (here, "1", 401), ("/v1/inbox", one, 401),
+            ] as [(String, String?, Int)] {
+                #expect(try await http.send(.get, uri, user: key).status == status, "\(uri)")
+            }
+        }
+    }
+
+    @Test func `what cannot be asked is told, and what nobody knows of`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let key = try await http.key(1, for: [.readEvents])
+            _ = try await http.house.happen("e1")
+            for (rest, status) in [
+                ("e2?app=test", 404), ("e1?app=test&after=\(UUID())", 404), ("e1?app=Not", 400),
+                ("e1?app=test&limit=0", 400), ("e1?app=test&limit=201", 400), ("e1?app=test&limit=x", 400),
+                ("e1?app=test&after=x", 400), ("e1?app=test&user=", 400), ("a%00b?app=test", 400),
+                ("\(String(repeating: "a", count: 256))?app=test", 400), ("%ff?app=test", 400),
+            ] {
+                #expect(try await http.send(.get, "\(Self.events)/\(rest)", user: key).status == status, "\(rest)")
+            }
+        }
+    }
+}
