@@ -127,6 +127,7 @@ let package = Package(
         room(
             "PushSending",
             ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
+        room("PushWires", ["PushProtocol", "PushSending"]),
         room(
             "ServiceKit",
             [
@@ -149,21 +150,21 @@ let package = Package(
         service(
             "Rules",
             [
-                "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird,
-                httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "RuleSets", "README.md", "rule-file.schema.json"],
             embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",
             [
-                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509, asn1, logging,
-                metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509,
+                asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch", logging,
-                metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+                logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "Feedback",
@@ -212,6 +213,7 @@ let package = Package(
                 "PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
                 metricsTestKit, jwtKit,
             ]),
+        tests("PushWires", ["PushWires", "PushSending", "PushProtocol", "TestSupport"]),
         tests(
             "ServiceKit",
             [
@@ -241,13 +243,13 @@ let package = Package(
         tests(
             "APNsSender",
             [
-                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "Messaging", "HTTP2", "HTTPSFetch",
+                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2", "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, configuration, lifecycle, nioPosix,
             ]),
         tests(
             "FCMSender",
             [
-                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "Messaging", "HTTP2", "HTTPSFetch",
+                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2", "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
             ]),

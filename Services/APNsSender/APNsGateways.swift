@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import PushProtocol
 import PushSending
+import PushWires
 import ServiceKit
 
 /// Every configured app's way to APNs, on each of its environments.

@@ -2,6 +2,7 @@ import HTTP2
 import Logging
 import PushProtocol
 import PushSending
+import PushWires
 import Synchronization
 
 /// One service account: its access tokens and its connections, shared by all apps that name its file, and the way to its

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import APNsSender
+@testable import PushWires
 
 /// The payload written straight to bytes: it agrees with the one rendered as a value, or leaves the content to that.
 @Suite struct PayloadWritingTests {

@@ -3,6 +3,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import APNsSender
+@testable import PushWires
 
 /// The payloads that two products' documents spell out.
 @Suite struct SeedPayloadTests {

@@ -10,13 +10,18 @@ enum Table {
         "Messaging": ["AMQP", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
         "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
+        "PushWires": ["PushProtocol", "PushSending"],
         "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
         "HTTPGate": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "TokenRegistry": ["ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol"],
-        "Rules": ["ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol"],
-        "APNsSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
-        "FCMSender": ["ServiceKit", "PushSending", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch"],
+        "Rules": [
+            "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
+        ],
+        "APNsSender": ["ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
+        "FCMSender": [
+            "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+        ],
         "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
             "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
@@ -78,6 +83,6 @@ enum Table {
     /// What a folder named `Domain` may import besides the platform: it is pure, so nothing that does I/O. Of PushSending
     /// a sender's domain uses the vocabulary: requests and responses as values, and their consequences.
     static let pure: Set<String> = [
-        "PushProtocol", "PushSending", "Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams",
+        "PushProtocol", "PushSending", "PushWires", "Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams",
     ]
 }

@@ -143,4 +143,86 @@ import Testing
         #expect(pushes.map(\.at) == [moment("2026-02-27T08:00:00Z"), moment("2026-02-28T08:00:00Z")])
         #expect(pushes.map(\.content?.data?["count"]) == [2, 1])
     }
+
+    static let platforms = """
+        app: test
+        events:
+          thing.happened: { examples: [{ user: a, name: Pat, room: r }] }
+          room.opened: { examples: [{ user: a, room: r }] }
+        reads:
+          - { event: room.opened, user: user, thread: "{{room}}" }
+        rules:
+          only:
+            when: { event: thing.happened }
+            to: { users: user }
+            say: { body: "{{name}}" }
+            how: { badge: unread, thread: "{{room}}" }
+        """
+
+    /// The lines of one platform, or all, without what comes before them.
+    func preview(
+        _ events: [String], _ options: [String] = [], rules: String = platforms, apps: String? = nil
+    ) throws -> [String] {
+        var files = ["test.yaml": rules]
+        files["folder/apps.yaml"] = apps
+        let answer = try run(
+            ["preview", "@/test.yaml", "--events", "e"] + options, ["e": events.joined(separator: "\n")], rules: files)
+        #expect(answer.code == 0, "\(answer)")
+        return answer.lines
+    }
+
+    @Test func `a preview shows what each platform would get, with its size`() throws {
+        let lines = try preview([line("e0", at: "2026-01-10T12:00:00Z")])
+        let id = try #require(lines[3].split(separator: ", ").first { $0.contains("apns-collapse-id: ") })
+            .split(separator: " ").last!
+        #expect(
+            Array(lines.dropFirst(2)) == [
+                "    APNs (iOS, macOS, watchOS): 61 of 4096 bytes",
+                "        apns-push-type: alert, apns-topic: BUNDLE-ID, apns-priority: 10, apns-collapse-id: \(id)",
+                #"        {"aps":{"alert":{"body":"Pat e0"},"badge":1,"thread-id":"r"}}"#,
+                "    FCM (Android, web, iOS by Firebase): 17 of 4096 bytes",
+                #"        {"message":{"token":"REGISTRATION-TOKEN","android":{"notification":{"notification_count":1,"tag":"\#(id)"},"priority":"HIGH"},"apns":{"headers":{"apns-collapse-id":"\#(id)"},"payload":{"aps":{"badge":1,"thread-id":"r"}}},"notification":{"body":"Pat e0"}}}"#,
+            ])
+    }
+
+    @Test func `a badge counts what would be unread by then`() throws {
+        let opened = line("o", at: "2026-01-10T12:00:02Z").replacing("thing.happened", with: "room.opened")
+        let events = [line("e0", at: "2026-01-10T12:00:00Z"), line("e1", at: "2026-01-10T12:00:01Z"), opened]
+        let later = [line("e2", at: "2026-01-10T12:00:03Z")]
+        let badges = try preview(events + later).filter { $0.contains(#""aps":"#) && !$0.contains("message") }
+            .compactMap { $0.firstMatch(of: /"badge":([0-9]+)/).map { String($0.1) } }
+        #expect(badges == ["1", "2", "1"])
+    }
+
+    @Test func `what would never be sent is told with its reason`() throws {
+        let large = Self.platforms.replacing(
+            "how: { badge", with: "how: { apns: { payload: { a: \(String(repeating: "a", count: 5000)) } }, badge")
+        let lines = try preview([line("e0", at: "2026-01-10T12:00:00Z")], rules: large)
+        #expect(
+            lines.contains(
+                "    APNs (iOS, macOS, watchOS): never sent; the sender refuses it as payload-too-large (5068 of 4096 bytes)"
+            ), "\(lines)")
+        #expect(lines.contains("    FCM (Android, web, iOS by Firebase): 17 of 4096 bytes"))
+        let call = Self.platforms.replacing(
+            "how: { badge", with: #"how: { apns: { headers: { apns-push-type: complication } }, badge"#)
+        let calls = try preview([line("e0", at: "2026-01-10T12:00:00Z")], rules: call)
+        #expect(calls.contains { $0.hasPrefix("    APNs (iOS, macOS, watchOS), complication tokens only: ") })
+        #expect(!calls.contains { $0.contains("FCM") })
+    }
+
+    @Test func `with the apps file bundle ids are known, and who is not configured`() throws {
+        let apps = """
+            apps:
+              test:
+                apns: { topic: org.example.test, key-id: ABCDE12345, team-id: FGHIJ67890, key-file: test.p8 }
+            """
+        let lines = try preview([line("e0", at: "2026-01-10T12:00:00Z")], ["--apps", "@/folder/apps.yaml"], apps: apps)
+        #expect(lines.contains { $0.contains("apns-topic: org.example.test") })
+        #expect(
+            lines.last
+                == "    FCM (Android, web, iOS by Firebase): nothing; the app has no credentials for it, and it is skipped")
+        let away = try run(
+            ["preview", "@/test.yaml", "--events", "e", "--apps", "@/none"], ["e": ""], rules: ["test.yaml": Self.platforms])
+        #expect(away.code == 1 && away.complaints.first?.contains("cannot be read") == true, "\(away)")
+    }
 }

@@ -8,9 +8,11 @@ struct RulesCommand: ParsableCommand {
         abstract: "Checks rule files, previews what they would tell, and compares two versions of them.",
         discussion: """
             check PATH…                                   every mistake in rule files, with file, line and key
-            preview PATH --events FILE [--people FILE]    what everyone would get, when, and why; nothing is sent
+            preview PATH --events FILE [--people FILE] [--apps FILE]
+                                                          what everyone would get on each platform, when, and why
             diff OLD NEW --events FILE [--people FILE]    who would hear more, less, later or otherwise
 
+            Nothing is sent.
             PATH is a folder of rule files or one of them. This is done by the executable “rules”, which is found beside
             this one or in PATH.
             """)

@@ -12,8 +12,10 @@ struct Rehearsal {
         var rule: String
         var user: UserID
         var judgement: Judgement
-        /// What would be pushed; `nil` when nothing is.
-        var content: Content?
+        /// What would be pushed, to this person alone; `nil` when nothing is.
+        var notification: Notification?
+
+        var content: Content? { notification?.content }
     }
 
     /// An event that comes to nothing, and why.
@@ -28,6 +30,8 @@ struct Rehearsal {
     var members: [GroupKey: [UserID: Circle.Member]] = [:]
     private(set) var tellings: [Telling] = []
     private(set) var refusals: [Refusal] = []
+    /// What nobody has read, by person.
+    private var unread: [PersonKey: [RulingWrites.Kept]] = [:]
     private var waiting: [HeldItem] = []
     private var buckets: [BucketKey: DigestStore.Row] = [:]
     private var done: [ItemKey: Timestamp] = [:]
@@ -81,7 +85,8 @@ extension Rehearsal {
                     Person.Lease(viewing: viewing, expiresAt: now + lease)
                 ]
             case .gone(let user, _): people[PersonKey(app: app, user: user)]?.leases = []
-            case .read: break
+            case .read(let user, let thread):
+                unread[PersonKey(app: app, user: user)]?.removeAll { thread == nil || $0.thread == thread }
             case .membership(let group, let users, let change):
                 let key = GroupKey(app: app, group: group)
                 if change == .members { members[key] = [:] }
@@ -111,16 +116,22 @@ extension Rehearsal {
         let ruled = event.judge(&people, ItemNews(done: done), now: now)
         var writes = RulingWrites(decidedAt: now)
         writes.add(event, ruled, people, spread: .zero)
-        let sayings = event.statements.flatMap { statement in
-            (statement.audience == nil ? statement.recipients.map(\.notification) : [UUID()]).map { _ in
-                statement.saying
-            }
-        }
-        for (ruled, saying) in zip(ruled, sayings) { tell(ruled, saying, now) }
         keep(writes, Dictionary(event.statements.map { ($0.saying.id, $0.saying) }) { first, _ in first }, now)
+        var rest = ruled[...]
+        for statement in event.statements {
+            // An audience is ruled about as one.
+            let badges = statement.audience == nil ? statement.recipients.map(\.badge) : [nil]
+            for (ruled, badge) in zip(rest.prefix(badges.count), badges) {
+                tell(ruled, statement.saying, badge: statement.countsUnread ? count(ruled.person) : badge, now)
+            }
+            rest = rest.dropFirst(badges.count)
+        }
     }
 
+    private func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
+
     private mutating func keep(_ writes: RulingWrites, _ sayings: [UUID: Saying], _ now: Timestamp) {
+        for kept in writes.inbox { unread[kept.person, default: []].append(kept) }
         for held in writes.held {
             guard let saying = sayings[held.saying] else { continue }
             if let item = held.item {
@@ -129,8 +140,7 @@ extension Rehearsal {
             waiting.append(
                 HeldItem(
                     saying: saying,
-                    recipient: Notification.Recipient(user: held.person.user, notification: held.notification),
-                    event: held.event, since: held.since ?? now, quietHolds: held.isByQuietHours ? 1 : 0, step: 1,
+                    recipient: held.recipient, event: held.event, since: held.since ?? now, quietHolds: held.isByQuietHours ? 1 : 0, step: 1,
                     kind: held.kind, item: held.item, saidAt: held.saidAt, isKept: held.isKept, entry: held.entry,
                     dueAt: held.dueAt))
         }
@@ -163,12 +173,17 @@ extension Rehearsal {
         guard let set = book.ruleSets[item.saying.app], let rule = set.rule(named: item.saying.rule) else { return }
         let judgement = Judge(house: set.house, now: now).judge(
             item.matter(rule), &people[item.person, default: Person()])
-        tell(
-            Ruled(
-                notification: item.recipient.notification, step: item.step, event: item.event, rule: rule.name,
-                person: item.person, judgement: judgement, ruleSet: set.version), item.saying, now)
+        let ruled = Ruled(
+            notification: item.recipient.notification, step: item.step, event: item.event, rule: rule.name,
+            person: item.person, judgement: judgement, ruleSet: set.version)
+        if let kept = item.kept(judgement, rule) {
+            unread[item.person, default: []].append(kept)
+            item.isKept = true
+        }
         if let gathered = item.gathered(judgement, rule, set.house, now: now) { gather(gathered, now) }
         item.take(judgement, rule, spread: .zero)
+        // What leaves has the badge of now, not that of when it was held.
+        tell(ruled, item.saying, badge: rule.how.countsUnread ? count(item.person) : item.recipient.badge, now)
         if item.leaving == nil, !item.isOver { waiting.append(item) }
     }
 
@@ -195,22 +210,31 @@ extension Rehearsal {
             release(
                 HeldItem(
                     saying: saying,
-                    recipient: Notification.Recipient(user: held.person.user, notification: held.notification),
-                    event: held.event, since: now, quietHolds: 0, step: 1, kind: held.kind, isKept: held.isKept), now)
+                    recipient: held.recipient, event: held.event, since: now, quietHolds: 0, step: 1, kind: held.kind, isKept: held.isKept), now)
         }
     }
 
-    private mutating func tell(_ ruled: Ruled, _ saying: Saying, _ now: Timestamp) {
-        let pushed = saying.preview ?? saying.content
-        let content: Content? =
+    private mutating func tell(_ ruled: Ruled, _ saying: Saying, badge: Int?, _ now: Timestamp) {
+        let recipient = Notification.Recipient(
+            user: ruled.person.user, notification: ruled.notification, badge: badge)
+        func pushed(quietly: Bool) -> Notification? {
+            saying.notifications(to: [recipient], quietly: quietly) { _, _ in ruled.notification }.first
+        }
+        let notification: Notification? =
             switch ruled.judgement.answer {
-            case .push: pushed
-            case .pushQuietly: pushed.quiet
+            case .push: pushed(quietly: false)
+            case .pushQuietly: pushed(quietly: true)
             case .hold, .digest, .inbox, .drop: nil
             }
         tellings.append(
             Telling(
                 at: now, app: ruled.person.app, event: saying.correlation, rule: ruled.rule, user: ruled.person.user,
-                judgement: ruled.judgement, content: content))
+                judgement: ruled.judgement, notification: notification))
+    }
+}
+
+extension RulingWrites.Held {
+    fileprivate var recipient: Notification.Recipient {
+        Notification.Recipient(user: person.user, notification: notification, badge: badge)
     }
 }

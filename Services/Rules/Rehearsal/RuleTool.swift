@@ -1,5 +1,6 @@
 import Foundation
 import PushProtocol
+import ServiceKit
 
 /// What `rules` does besides serving: looks at rule files, and rehearses them. Nothing here touches a bus or a database.
 enum RuleTool: Hashable, Sendable {
@@ -11,6 +12,8 @@ enum RuleTool: Hashable, Sendable {
     struct Files: Hashable, Sendable {
         var events: String
         var people: String?
+        /// The apps file, which knows under which bundle ids apps are pushed.
+        var apps: String?
         /// How long after the last event what waits is looked at.
         var rest = Files.usualRest
 
@@ -18,11 +21,13 @@ enum RuleTool: Hashable, Sendable {
     }
 
     static let usage = """
-        usage: rules check PATH…                                       every mistake in rule files, each on a line
-               rules preview PATH --events FILE [--people FILE]        what everyone would get, and why
-               rules diff OLD NEW --events FILE [--people FILE]        who would hear more, less, later or otherwise
+        usage: rules check PATH…                                         every mistake in rule files, each on a line
+               rules preview PATH --events FILE [--people FILE] [--apps FILE]
+                                                                         what everyone would get on each platform, and why
+               rules diff OLD NEW --events FILE [--people FILE]          who would hear more, less, later or otherwise
 
-        PATH is a folder of rule files or one of them; FILE may be “-”. Events are structured CloudEvents, one a line, with
+        PATH is a folder of rule files or one of them; FILE may be “-”. With the apps file (HELIOGRAPH_APPS), bundle ids are
+        shown and providers that an app has no credentials for are left out. Events are structured CloudEvents, one a line, with
         “at” (when) and “app” beside them if need be. People are
         {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}}.
         """
@@ -34,7 +39,7 @@ enum RuleTool: Hashable, Sendable {
         var paths: [String] = []
         var options: [String: String] = [:]
         while let word = rest.popFirst() {
-            if word == "--events" || word == "--people" {
+            if word == "--events" || word == "--people" || (word == "--apps" && verb == "preview") {
                 guard let value = rest.popFirst() else {
                     self = .misuse("\(word) needs a file")
                     return
@@ -47,7 +52,7 @@ enum RuleTool: Hashable, Sendable {
                 paths.append(word)
             }
         }
-        let files = options["--events"].map { Files(events: $0, people: options["--people"]) }
+        let files = options["--events"].map { Files(events: $0, people: options["--people"], apps: options["--apps"]) }
         switch (verb, paths.count, files) {
         case ("check", 1..., nil): self = .check(paths)
         case ("preview", 1, let files?): self = .preview(rules: paths[0], files)
@@ -70,7 +75,8 @@ enum RuleTool: Hashable, Sendable {
             case .misuse(let problem): return Answer(complaints: ["rules: \(problem)", RuleTool.usage], code: 64)
             case .check(let paths): return RuleTool.check(paths)
             case .preview(let path, let files):
-                return RuleTool.preview(try rehearse(RehearsalFiles.book(path), files, read))
+                let platforms = try Platforms(files.apps.map(AppCatalog.load(path:)))
+                return RuleTool.preview(try rehearse(RehearsalFiles.book(path), files, read), platforms)
             case .diff(let old, let new, let files):
                 let before = try rehearse(RehearsalFiles.book(old), files, read)
                 let after = try rehearse(RehearsalFiles.book(new), files, read)
@@ -123,8 +129,9 @@ extension RuleTool {
         return answer
     }
 
-    private static func preview(_ rehearsal: Rehearsal) -> Answer {
-        Answer(lines: rehearsal.tellings.flatMap(lines) + rehearsal.refusals.map(line))
+    private static func preview(_ rehearsal: Rehearsal, _ platforms: Platforms) -> Answer {
+        Answer(
+            lines: rehearsal.tellings.flatMap { lines($0) + platforms.lines($0) } + rehearsal.refusals.map(line))
     }
 
     private static func lines(_ telling: Rehearsal.Telling) -> [String] {
@@ -133,7 +140,6 @@ extension RuleTool {
         ]
         if let content = telling.content, let bytes = try? WireCoding.encode(content) {
             lines.append("    \(String(decoding: bytes, as: UTF8.self))")
-            lines.append("    \(bytes.count) bytes of content")
         }
         return lines
     }

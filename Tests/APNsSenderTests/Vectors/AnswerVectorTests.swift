@@ -4,6 +4,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import APNsSender
+@testable import PushWires
 
 /// The reference's response vectors and table A.9.
 @Suite struct AnswerVectorTests {

@@ -4,6 +4,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import APNsSender
+@testable import PushWires
 
 /// The reference's request vectors, rendered: the bytes themselves.
 @Suite struct RequestVectorTests {

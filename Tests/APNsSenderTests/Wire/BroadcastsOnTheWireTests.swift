@@ -7,6 +7,7 @@ import ServiceKit
 import TestSupport
 import Testing
 @testable import APNsSender
+@testable import PushWires
 
 /// A push whose target is a broadcast channel.
 @Suite(.timeLimit(.minutes(2))) struct BroadcastsOnTheWireTests {

@@ -2,6 +2,7 @@ import Foundation
 import Messaging
 import PushProtocol
 import PushSending
+import PushWires
 import TestSupport
 import Testing
 @testable import APNsSender
@@ -29,6 +30,11 @@ import Testing
                 #expect(request["headers"]?["authorization"]?.string?.hasPrefix("bearer ") == true)
                 let body = try WireCoding.decode(JSONValue.self, from: Array(vector.body.utf8))
                 #expect(request["body"] == body, "\(vector.name)")
+                // What a person would have been shown before.
+                let proof = try PushProof(push, bundle: "com.example.app", now: sender.time.now).copy.get()
+                #expect(proof.body == Array(vector.body.utf8), "\(vector.name)")
+                let shown = Set(Self.fields(request).map { "\($0): \($1)" })
+                #expect(Set(proof.headers) == shown, "\(vector.name)")
             }
         }
     }
@@ -40,6 +46,8 @@ import Testing
                 let result = try await sender.send(.sample(vector.content))
                 #expect(result.disposition == .done)
                 #expect(result.answers == [.rejected(reason: vector.reason, suspectToken: false)], "\(vector.name)")
+                let proof = PushProof(.sample(vector.content), bundle: "com.example.app", now: sender.time.now)
+                #expect(proof.refusal == vector.reason, "\(vector.name)")
             }
             for token in ["zz01", "", "abc"] {
                 let result = try await sender.send(.sample(targets: [.sample(token: token)]))

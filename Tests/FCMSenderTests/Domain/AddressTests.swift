@@ -3,6 +3,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
+@testable import PushWires
 
 /// Whom a message may be for (`push-protocols` B.2, B.3).
 @Suite struct AddressTests {

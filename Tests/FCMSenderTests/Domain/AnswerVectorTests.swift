@@ -3,6 +3,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
+@testable import PushWires
 
 /// The reference's response vectors and table B.7.
 @Suite struct AnswerVectorTests {

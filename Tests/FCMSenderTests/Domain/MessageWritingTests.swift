@@ -4,6 +4,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
+@testable import PushWires
 
 /// The message copied from a content's text: it agrees with the one rendered as a value, or leaves the content to that.
 @Suite struct MessageWritingTests {

@@ -4,6 +4,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
+@testable import PushWires
 
 /// The reference's request vectors, as far as a push can say them.
 @Suite struct RequestVectorTests {

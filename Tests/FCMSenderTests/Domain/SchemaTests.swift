@@ -3,6 +3,7 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
+@testable import PushWires
 
 /// The content's own `message` against the schema of `push-protocols` B.3, and the limits on what comes of it.
 @Suite struct SchemaTests {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import PushSending
+import PushWires
 import TestSupport
 import Testing
 @testable import FCMSender
@@ -129,7 +130,16 @@ import Testing
                     vector.content, provider: .fcm, expiresAt: expiresAt, targets: [vector.target])
                 let result = try await sender.send(push)
                 #expect(result.disposition == .done, "\(vector.name)")
-                try await Self.check(vector, result, try await google.sends())
+                let sends = try await google.sends()
+                try await Self.check(vector, result, sends)
+                // What a person would have been shown before.
+                let proof = PushProof(push, now: sender.time.clock.now())
+                switch vector.expected {
+                case .rejected(let reason): #expect(proof.refusal == reason, "\(vector.name)")
+                case .body, .holds:
+                    let shown = try WireCoding.decode(JSONValue.self, from: try proof.copy.get().body)
+                    #expect(shown == sends.first?["body"], "\(vector.name)")
+                }
             }
             #expect(sender.trouble == nil)
             await sender.stop()

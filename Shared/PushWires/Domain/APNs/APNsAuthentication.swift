@@ -1,5 +1,5 @@
 /// How a lane proves to APNs who it is (`push-protocols` A.2, A.8).
-enum APNsAuthentication: Hashable, Sendable {
+package enum APNsAuthentication: Hashable, Sendable {
     /// By a provider token in each request.
     case token
     /// By a certificate in the TLS handshake. `topics` are those it was issued for; `nil` where it does not say.

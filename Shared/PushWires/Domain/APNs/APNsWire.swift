@@ -1,25 +1,25 @@
 import FoundationEssentials
-import PushProtocol
-import PushSending
+package import PushProtocol
+package import PushSending
 
 /// How APNs is spoken to for one app: `POST /3/device/<token>`, and `POST /4/broadcasts/apps/<bundle>` for a channel.
-struct APNsWire: PushWire {
+package struct APNsWire: PushWire {
     /// The app's bundle id.
     let topic: String
     /// Asked for each push: a certificate that changes may be for other topics.
     let authentication: @Sendable () -> APNsAuthentication
     private let plain: APNsLetter.Plain
 
-    init(topic: String, authentication: @escaping @Sendable () -> APNsAuthentication = { .token }) {
+    package init(topic: String, authentication: @escaping @Sendable () -> APNsAuthentication = { .token }) {
         self.topic = topic
         self.authentication = authentication
         plain = APNsLetter.Plain(bundle: topic)
     }
 
     /// Devices and channels have paths of their own.
-    var path: String? { nil }
+    package var path: String? { nil }
 
-    func render(_ push: Push, now: Timestamp) -> any PushRendering {
+    package func render(_ push: Push, now: Timestamp) -> any PushRendering {
         if let rendering = rendering(asItCame: push) { return rendering }
         let broadcast: Result<APNsBroadcast, LocalRejection>? =
             if push.targets.contains(where: { $0.address == .channel }) {
@@ -69,7 +69,7 @@ struct APNsWire: PushWire {
     }
 
     /// A refused credential is refused for everybody.
-    func goesOn(after status: Int) -> Bool { status != 403 }
+    package func goesOn(after status: Int) -> Bool { status != 403 }
 
     private static func body(_ content: Content, badge: Int?, pushType: APNsPushType) -> APNsRendering.Body {
         Result { () throws(LocalRejection) in

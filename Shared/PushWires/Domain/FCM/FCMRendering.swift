@@ -1,10 +1,10 @@
 import FoundationEssentials
-import PushProtocol
-import PushSending
+package import PushProtocol
+package import PushSending
 
 /// The message for each badge that occurs among the targets of a push, written but for what each target fills in. The
 /// same for every project.
-final class FCMRendering: PushRendering {
+package final class FCMRendering: PushRendering {
     typealias Message = Result<JSONTemplate, LocalRejection>
 
     enum Messages: Sendable {
@@ -25,7 +25,7 @@ final class FCMRendering: PushRendering {
 
     private static let letter = RequestBatch.Letter(shared: [ProviderHeader("content-type", "application/json")])
 
-    init(_ push: Push, now: Timestamp) {
+    package init(_ push: Push, now: Timestamp) {
         let text = push.contentText
         // What is left as text lays nothing over, and is no dry run.
         isDryRun = text == nil && push.content.fcm?.validateOnly ?? false
@@ -56,9 +56,9 @@ final class FCMRendering: PushRendering {
         }
     }
 
-    func begin(in batch: inout RequestBatch) { batch.begin(Self.letter) }
+    package func begin(in batch: inout RequestBatch) { batch.begin(Self.letter) }
 
-    func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
+    package func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
         let address = try FCMAddress(target)
         guard let message = messages[target.badge] else { throw LocalRejection("not-rendered") }
         batch.endRequest(body: body(address, message: try message.get(), notification: target.notification))

@@ -1,12 +1,12 @@
 import PushProtocol
-import PushSending
+package import PushSending
 
 extension FCMWire {
     /// Google's published floor for any retry, and for a 429 that does not say how long.
     static let floor = Duration.seconds(10)
     static let floorAfterQuota = Duration.seconds(60)
 
-    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+    package func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         let consequence = consequence(of: response, at: sent.now)
         return sent.target.address.isOneDevice ? consequence : consequence.withoutEvidence
     }

@@ -20,9 +20,12 @@ enum FCMLimits {
         if let link = message["webpush"]?["fcm_options"]?["link"]?.string, !link.hasPrefix("https://") {
             throw .init(fcm: "not-https", at: "webpush.fcm_options.link")
         }
-        let bytes = [message["notification"], message["data"]].compactMap { $0 }
-            .reduce(0) { $0 + JSONText.bytes(of: $1).count }
-        guard bytes <= maximumPayload else { throw LocalRejection("payload-too-large") }
+        guard size(of: message) <= maximumPayload else { throw LocalRejection("payload-too-large") }
+    }
+
+    /// The bytes of what ``maximumPayload`` limits.
+    static func size(of message: JSONValue) -> Int {
+        [message["notification"], message["data"]].compactMap { $0 }.reduce(0) { $0 + JSONText.bytes(of: $1).count }
     }
 
     private static func check(data: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {

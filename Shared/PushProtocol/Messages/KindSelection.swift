@@ -1,22 +1,20 @@
-import PushProtocol
-
 /// Which kinds of registration one notification may go to. A token of another kind would be refused, or, worse, would
 /// wake what nobody meant to wake (`push-protocols` A.5).
-struct KindSelection: Hashable, Sendable {
+package struct KindSelection: Hashable, Sendable {
     /// The one kind of APNs token.
-    let apns: RegistrationKind
+    package let apns: RegistrationKind
     /// Whether FCM registrations get it too.
-    let includesFCM: Bool
+    package let includesFCM: Bool
 
     /// What the content's `apns-push-type` asks for. A word that this build does not know goes to alert tokens, where the
     /// sender says what is wrong with it.
-    init(_ content: Content) {
+    package init(_ content: Content) {
         let type = content.apns?.headers?.first { $0.key.lowercased() == "apns-push-type" }?.value
         apns = Self.kind(of: type, content)
         includesFCM = content.fcm != nil || !Self.isOfAppleAlone(apns)
     }
 
-    func includes(_ kind: RegistrationKind) -> Bool {
+    package func includes(_ kind: RegistrationKind) -> Bool {
         switch kind.provider {
         case .apns: kind == apns
         case .fcm: includesFCM
@@ -45,34 +43,6 @@ struct KindSelection: Hashable, Sendable {
         switch kind {
         case .alert, .voip, .pushToTalk, .fcmToken, .fid, .fcmWeb: false
         case .pushToStart, .liveActivity, .location, .complication, .fileProvider, .mdm, .widgets, .controls: true
-        }
-    }
-}
-
-extension [Registration] {
-    /// Of an FCM registration token and a FID of the same installation, the one to use: the FID, which replaces tokens,
-    /// unless the token was registered a day later or more, by a build that went back to tokens (`push-protocols` C.1).
-    var withoutSecondAddresses: [Registration] {
-        guard contains(where: { $0.kind == .fid && $0.installation != nil }) else { return self }
-        var latest: [InstallationID: [RegistrationKind: Timestamp]] = [:]
-        for registration in self {
-            guard let installation = registration.installation else { continue }
-            let known = latest[installation]?[registration.kind]
-            latest[installation, default: [:]][registration.kind] =
-                known.map { Swift.max($0, registration.registeredAt) } ?? registration.registeredAt
-        }
-        return filter { registration in
-            guard let times = registration.installation.flatMap({ latest[$0] }), let token = times[.fcmToken],
-                let fid = times[.fid]
-            else { return true }
-            let usesToken = token - fid >= .seconds(86_400)
-            return switch registration.kind {
-            case .fcmToken: usesToken
-            case .fid: !usesToken
-            case .alert, .voip, .pushToStart, .liveActivity, .location, .pushToTalk, .complication, .fileProvider,
-                .mdm, .widgets, .controls, .fcmWeb:
-                true
-            }
         }
     }
 }

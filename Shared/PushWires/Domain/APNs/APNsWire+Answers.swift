@@ -1,6 +1,6 @@
 import FoundationEssentials
 import PushProtocol
-import PushSending
+package import PushSending
 
 extension APNsWire {
     /// Apple's "after 15 minutes, you can retry", read literally.
@@ -10,7 +10,7 @@ extension APNsWire {
     /// Younger provider tokens cannot have expired: the clock is wrong, and minting more would be refused for its rate.
     static let youngestExpiredToken = Duration.seconds(20 * 60)
 
-    func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
+    package func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         let isBroadcast = sent.target.address == .channel
         if response.status == 200 { return .settle(.accepted(id: id(in: response, isBroadcast, sent))) }
         let said = response.json?["reason"]?.string
