@@ -238,18 +238,21 @@ let package = Package(
             "Rules",
             [
                 "Rules", "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration, yams,
+                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
+                yams,
             ]),
         tests(
             "APNsSender",
             [
-                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2", "HTTPSFetch",
+                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, configuration, lifecycle, nioPosix,
             ]),
         tests(
             "FCMSender",
             [
-                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2", "HTTPSFetch",
+                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
             ]),

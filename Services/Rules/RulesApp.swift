@@ -33,7 +33,7 @@ struct RulesApp {
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 8)
+        let database = try context.database(schema: "rules", migration: 9)
 
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
@@ -63,6 +63,7 @@ struct RulesApp {
         let sweeper = Sweeper(
             remnants: RemnantStore(pool: database.pool, history: terms.history),
             history: HistoryStore(pool: database.pool), terms: terms, logger: context.logger)
+        let tallier = Tallier(store: TallyStore(pool: database.pool), logger: context.logger)
         let api = RulesAPI(
             pool: database.pool, shelf: shelf,
             gate: BearerGate(
@@ -76,8 +77,8 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + bus.services
                 + [
-                    reloader, sweeper, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings), events,
-                    outcomes, erasures, hub, server,
+                    reloader, sweeper, tallier, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings),
+                    events, outcomes, erasures, hub, server,
                 ])
     }
 

@@ -79,12 +79,14 @@ import Testing
             }
             let kept = [
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
-                "digest_item", "report", "erasure",
+                "digest_item", "report", "erasure", "tally", "tally_hour",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }
             let said = ["DELETE", "INSERT", "SELECT"].map { "saying \($0)" }
-            #expect(rights.sorted() == (tables + kept + said + ["migration SELECT", "delivery SELECT", "api_key SELECT"]).sorted())
+            #expect(
+                rights.sorted()
+                    == (tables + kept + said + ["migration SELECT", "delivery SELECT", "api_key SELECT"]).sorted())
         }
     }
 }

@@ -165,6 +165,7 @@ import Testing
     ) throws -> [String] {
         var files = ["test.yaml": rules]
         files["folder/apps.yaml"] = apps
+        files["folder/test.p8"] = apps.map { _ in "read by the sender alone" }
         let answer = try run(
             ["preview", "@/test.yaml", "--events", "e"] + options, ["e": events.joined(separator: "\n")], rules: files)
         #expect(answer.code == 0, "\(answer)")
@@ -178,7 +179,7 @@ import Testing
         #expect(
             Array(lines.dropFirst(2)) == [
                 "    APNs (iOS, macOS, watchOS): 61 of 4096 bytes",
-                "        apns-push-type: alert, apns-topic: BUNDLE-ID, apns-priority: 10, apns-collapse-id: \(id)",
+                "        apns-collapse-id: \(id), apns-push-type: alert, apns-topic: BUNDLE-ID, apns-priority: 10",
                 #"        {"aps":{"alert":{"body":"Pat e0"},"badge":1,"thread-id":"r"}}"#,
                 "    FCM (Android, web, iOS by Firebase): 17 of 4096 bytes",
                 #"        {"message":{"token":"REGISTRATION-TOKEN","android":{"notification":{"notification_count":1,"tag":"\#(id)"},"priority":"HIGH"},"apns":{"headers":{"apns-collapse-id":"\#(id)"},"payload":{"aps":{"badge":1,"thread-id":"r"}}},"notification":{"body":"Pat e0"}}}"#,
@@ -220,9 +221,11 @@ import Testing
         #expect(lines.contains { $0.contains("apns-topic: org.example.test") })
         #expect(
             lines.last
-                == "    FCM (Android, web, iOS by Firebase): nothing; the app has no credentials for it, and it is skipped")
+                == "    FCM (Android, web, iOS by Firebase): nothing; the app has no credentials for it, and it is skipped"
+        )
         let away = try run(
-            ["preview", "@/test.yaml", "--events", "e", "--apps", "@/none"], ["e": ""], rules: ["test.yaml": Self.platforms])
+            ["preview", "@/test.yaml", "--events", "e", "--apps", "@/none"], ["e": ""],
+            rules: ["test.yaml": Self.platforms])
         #expect(away.code == 1 && away.complaints.first?.contains("cannot be read") == true, "\(away)")
     }
 }

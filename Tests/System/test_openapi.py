@@ -42,14 +42,14 @@ def test_every_answer_of_rules_is_as_described(stack):
     tags = ("preferences", "inbox", "presence", "operator", "description")
     key = subprocess.run(
         [stack.product("pushctl"), "keys", "create", "--service", "rules", "--name", "schemathesis", "--all-apps", "--may",
-         "events:read"],
+         "events:read", "--may", "counts:read"],
         env={**stack.environment, **stack.env}, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
     done = schemathesis(
         stack, f"{stack.env['RULES_URL']}/openapi.yaml", "--max-examples", "25",
         *(option for tag in tags for option in ("--include-tag", tag)), key=key)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 12 and requests > 300
+    assert operations == 13 and requests > 300
 
 
 def test_probes_and_metrics_are_as_described(stack):

@@ -41,9 +41,10 @@ struct ExplainCommand: AsyncParsableCommand {
         while let told = page {
             for line in told.told { print(line) }
             reasons.formUnion(told.reasons)
+            guard told.next != nil else { break }
             var further = question
             further.after = told.next
-            page = told.next == nil ? nil : try await store.explain(further).first
+            page = try await store.explain(further).first
         }
         for line in Explanation.legend(of: reasons) { print(line) }
     }

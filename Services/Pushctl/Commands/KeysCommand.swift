@@ -36,7 +36,8 @@ struct KeysCommand: AsyncParsableCommand {
             let key = APIKey(using: &random)
             let name = name
             try await withDatabase {
-                try await KeyStore($0, of: service).add(key, name: name, app: app, operations: operations, expiresAt: expiry)
+                try await KeyStore($0, of: service).add(
+                    key, name: name, app: app, operations: operations, expiresAt: expiry)
             }
             // The key alone on standard output: it can be piped into a secret store.
             FileHandle.standardError.write(

@@ -12,7 +12,7 @@ enum KeyedService: String, CaseIterable, Sendable {
     var operations: [APIKey.Operation] {
         switch self {
         case .registry: [.readDevices, .deactivateDevices, .eraseUsers, .readCounts]
-        case .rules: [.readEvents]
+        case .rules: [.readEvents, .readCounts]
         }
     }
 }

@@ -8,8 +8,13 @@ import PushProtocol
 struct OperatorRoutes: Sendable {
     static let usualPage = 50
 
+    /// The window of who does not name one.
+    static let usualWindow = Duration.seconds(86_400)
+
     let explanations: ExplanationStore
+    let counts: CountStore
     let keys: KeyGate
+    let now: @Sendable () -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/events/{event}") { request, context in
@@ -18,6 +23,37 @@ struct OperatorRoutes: Sendable {
                 return (question.app, { try await explain(question) })
             }
         }
+        router.get("v1/operator/counts") { request, context in
+            await keys.answer(request, context, .readCounts) { query in
+                let app = try query.has("app") ? query.app() : nil
+                let (from, until) = try window(query)
+                return (app, { try await counts.counts(of: app, from: from, until: until).json })
+            }
+        }
+    }
+
+    private func window(_ query: Query) throws(APIRefusal) -> (from: Timestamp, until: Timestamp) {
+        let until = try moment("until", query) ?? now()
+        let from =
+            try moment("from", query)
+            ?? Timestamp(milliseconds: until.milliseconds - Self.usualWindow.components.seconds * 1000)
+        guard from < until, until - from <= CountStore.longestWindow else {
+            throw APIRefusal(
+                status: .badRequest,
+                message:
+                    "“from” is not before “until”, or more than \(CountStore.longestWindow.components.seconds / 86_400) days before it"
+            )
+        }
+        return (from, until)
+    }
+
+    private func moment(_ name: String, _ query: Query) throws(APIRefusal) -> Timestamp? {
+        guard let text = query[name] else { return nil }
+        // Of a plus a query makes a space.
+        guard let date = RFC3339.date(from: text.replacing(" ", with: "+")) else {
+            throw .query(name, "a time such as 2026-03-31T09:00:00Z")
+        }
+        return Timestamp(date)
     }
 
     private func explain(_ question: ExplanationStore.Question) async throws -> JSONValue {
@@ -28,7 +64,8 @@ struct OperatorRoutes: Sendable {
                 message: question.after == nil
                     ? "no such event was decided about: it did not arrive, was dropped (unknown app or type, expired), "
                         + "is dead-lettered, or is too old"
-                    : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it")
+                    : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it"
+            )
         }
         return [
             "events": .array(explanations.map(\.json)),
@@ -46,14 +83,17 @@ struct OperatorRoutes: Sendable {
         else {
             throw APIRefusal(
                 status: .badRequest,
-                message: "the event in the path is not an event's id: expected 1–\(CloudEvents.maximumNameLength) bytes "
+                message:
+                    "the event in the path is not an event's id: expected 1–\(CloudEvents.maximumNameLength) bytes "
                     + "without control characters, percent-encoded where a path needs it")
         }
         var question = ExplanationStore.Question(event: event, limit: Self.usualPage)
         if query.has("app") { question.app = try query.app() }
         if query.has("user") { question.user = try query.user().rawValue }
         if let text = query["after"] {
-            guard let notification = UUID(uuidString: text) else { throw .query("after", "a “next” of an earlier answer") }
+            guard let notification = UUID(uuidString: text) else {
+                throw .query("after", "a “next” of an earlier answer")
+            }
             question.after = notification
         }
         if let text = query["limit"] {

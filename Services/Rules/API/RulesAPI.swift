@@ -30,7 +30,9 @@ struct RulesAPI: Sendable {
         PresenceRoutes(
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)
-        OperatorRoutes(explanations: ExplanationStore(pool), keys: keys).add(to: router)
+        OperatorRoutes(
+            explanations: ExplanationStore(pool), counts: CountStore(pool), keys: keys, now: now
+        ).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(
                 // RFC 9512.

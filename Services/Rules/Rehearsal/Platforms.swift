@@ -66,16 +66,14 @@ struct Platforms {
         let size = proof.size.map { "\($0) of \(proof.limit) bytes" } ?? "at most \(proof.limit) bytes"
         let tokens = kind == .usual(of: proof.provider) ? "" : ", \(kind.rawValue) tokens only"
         let head = "    \(name(proof.provider))\(tokens): "
-        switch proof.copy {
-        case .failure(let rejection):
-            return [head + "never sent; the sender refuses it as \(rejection.reason) (\(size))"]
-        case .success(let copy):
-            // What is each device's own, and what is always the same, tells nothing.
-            let headers = copy.headers.filter { !$0.hasPrefix("apns-id:") && !$0.hasPrefix("content-type:") }
-            return [head + size]
-                + (headers.isEmpty ? [] : ["        " + headers.joined(separator: ", ")])
-                + ["        " + String(decoding: copy.body, as: UTF8.self)]
+        guard case .success(let copy) = proof.copy else {
+            return [head + "never sent; the sender refuses it as \(proof.refusal ?? "unknown") (\(size))"]
         }
+        // What is each device's own, and what is always the same, tells nothing.
+        let headers = copy.headers.filter { !$0.hasPrefix("apns-id:") && !$0.hasPrefix("content-type:") }
+        return [head + size]
+            + (headers.isEmpty ? [] : ["        " + headers.joined(separator: ", ")])
+            + ["        " + String(decoding: copy.body, as: UTF8.self)]
     }
 }
 

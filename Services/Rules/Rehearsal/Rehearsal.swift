@@ -140,7 +140,8 @@ extension Rehearsal {
             waiting.append(
                 HeldItem(
                     saying: saying,
-                    recipient: held.recipient, event: held.event, since: held.since ?? now, quietHolds: held.isByQuietHours ? 1 : 0, step: 1,
+                    recipient: held.recipient, event: held.event, since: held.since ?? now,
+                    quietHolds: held.isByQuietHours ? 1 : 0, step: 1,
                     kind: held.kind, item: held.item, saidAt: held.saidAt, isKept: held.isKept, entry: held.entry,
                     dueAt: held.dueAt))
         }
@@ -210,7 +211,8 @@ extension Rehearsal {
             release(
                 HeldItem(
                     saying: saying,
-                    recipient: held.recipient, event: held.event, since: now, quietHolds: 0, step: 1, kind: held.kind, isKept: held.isKept), now)
+                    recipient: held.recipient, event: held.event, since: now, quietHolds: 0, step: 1, kind: held.kind,
+                    isKept: held.isKept), now)
         }
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import PushProtocol
 import Testing
 
@@ -116,6 +117,39 @@ import Testing
             ] {
                 #expect(try await http.send(.get, "\(Self.events)/\(rest)", user: key).status == status, "\(rest)")
             }
+        }
+    }
+
+    @Test func `what came of each rule is told for a window of hours`() async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let key = try await http.key(1, for: [.readCounts])
+            let counts = "/v1/operator/counts?app=test"
+            let none = try await http.send(.get, counts, user: key)
+            #expect(none.status == 200 && none.body["counted_at"] == JSONValue.null && none.body["counts"] == [])
+            _ = try await http.house.happen("e1", users: "[1,2]")
+            try await TallyStore(pool: http.pool).count(now: http.clock.now)
+            http.clock.advance(.seconds(1800))
+            let answer = try await http.send(.get, counts, user: key).body
+            #expect(answer["from"] == "2026-01-09T12:00:00.000Z" && answer["until"] == "2026-01-10T13:00:00.000Z")
+            #expect(answer["counted_at"] == "2026-01-10T12:00:00.000Z")
+            let row = try #require(answer["counts"]?.array?.first)
+            #expect(row["rule"] == "only" && row["sent"] == 2 && row["unsent"] == 0)
+            for (window, rows) in [
+                ("&from=2026-01-10T12:29:59Z", 1), ("&from=2026-01-10T13:00:00%2B01:00", 1),
+                ("&from=2026-01-01T00:00:00Z&until=2026-01-10T12:00:00Z", 0), ("&until=2026-01-10T12:00:01Z", 1),
+            ] {
+                let told = try await http.send(.get, counts + window, user: key)
+                #expect(told.status == 200 && told.body["counts"]?.array?.count == rows, "\(window)")
+            }
+            for wrong in [
+                "&from=2026-01-10T13:00:00Z", "&from=x", "&until=", "&from=2024-01-01T00:00:00Z",
+                "&from=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z",
+            ] {
+                #expect(try await http.send(.get, counts + wrong, user: key).status == 400, "\(wrong)")
+            }
+            #expect(try await http.send(.get, "/v1/operator/counts", user: key).status == 403)
+            let reader = try await http.key(2, for: [.readEvents], app: nil)
+            #expect(try await http.send(.get, "/v1/operator/counts", user: reader).status == 403)
         }
     }
 }

@@ -54,7 +54,8 @@ import Yams
         for limit in [
             "maximum: \(InboxRoutes.largestPage), default: \(InboxRoutes.usualPage)",
             "maximum: \(ExplanationStore.largestPage), default: \(OperatorRoutes.usualPage)",
-            "maxItems: \(ExplanationStore.mostEvents)", "at most \(CloudEvents.maximumNameLength) bytes",
+            "maxItems: \(ExplanationStore.mostEvents), items", "at most \(CloudEvents.maximumNameLength) bytes",
+            "maxItems: \(CountStore.mostRows)", "at most \(CountStore.longestWindow.components.seconds / 86_400) days",
             "maxItems: \(ReadingBody.mostItems)", "maxItems: \(ReceiptsBody.mostReceipts)",
             "maxProperties: \(PreferencesPatch.mostMutes)", "maximum: \(Signal.longestLease.components.seconds)",
             "on \(PresenceStore.mostDevices) other devices",

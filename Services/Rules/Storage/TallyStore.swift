@@ -1,0 +1,124 @@
+import FoundationEssentials
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// Counts what came of each rule, from the log of decisions.
+struct TallyStore: Sendable {
+    let pool: PostgresPool
+
+    /// Counts the hours that are due, each in a transaction of its own; and forgets those that are too old.
+    ///
+    /// Any number of processes may do this: one counts at a time, the others find nothing to do.
+    ///
+    /// - Returns: the hours that were counted.
+    @discardableResult
+    func count(now: Timestamp) async throws -> [Timestamp] {
+        var counted: [Timestamp] = []
+        for hour in TallyPlan.due(try await countedHours(now: now), now: now) where !Task.isCancelled {
+            switch try await count(hour, now: now) {
+            case .done: counted.append(hour)
+            case .doneByAnother: continue
+            case .othersAreAtIt: return counted
+            }
+        }
+        let past = Timestamp(milliseconds: now.milliseconds - TallyPlan.retention.components.seconds * 1000).date
+        try await Outage.ofDatabase {
+            for table: SQL in ["rules.tally", "rules.tally_hour"] {
+                try await pool.execute("DELETE FROM \(table) WHERE hour < \(past)")
+            }
+        }
+        return counted
+    }
+
+    private enum Turn {
+        case done, doneByAnother, othersAreAtIt
+    }
+
+    private func count(_ hour: Timestamp, now: Timestamp) async throws -> Turn {
+        try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                guard try await transaction.query(Self.lock).single(Bool.self) else { return .othersAreAtIt }
+                // Who had the lock before may have counted it.
+                let known = try await transaction.query(Self.countedHour(hour)).first
+                if let counted = try known.map({ Timestamp(try $0.decode(Date.self, at: 0)) }) {
+                    guard TallyPlan.due([hour: counted], now: now).contains(hour) else { return .doneByAnother }
+                }
+                try await transaction.execute(Self.count(hour))
+                try await transaction.execute(Self.note(hour, now: now))
+                return .done
+            }
+        }
+    }
+
+    private func countedHours(now: Timestamp) async throws -> [Timestamp: Timestamp] {
+        let oldest = Timestamp(milliseconds: now.milliseconds - TallyPlan.reach.components.seconds * 1000)
+        return try await Outage.ofDatabase {
+            var hours: [Timestamp: Timestamp] = [:]
+            for row in try await pool.query(
+                "SELECT hour, counted_at FROM rules.tally_hour WHERE hour >= \(TallyPlan.hour(of: oldest).date)")
+            {
+                hours[Timestamp(try row.decode(Date.self, at: 0))] = Timestamp(try row.decode(Date.self, at: 1))
+            }
+            return hours
+        }
+    }
+
+    /// Until the transaction ends; whoever does not get it leaves the counting to who has it.
+    private static var lock: SQL { "SELECT pg_try_advisory_xact_lock(hashtext('rules.tally'))" }
+
+    private static func countedHour(_ hour: Timestamp) -> SQL {
+        "SELECT counted_at FROM rules.tally_hour WHERE hour = \(hour.date)"
+    }
+
+    private static func note(_ hour: Timestamp, now: Timestamp) -> SQL {
+        """
+        INSERT INTO rules.tally_hour (hour, counted_at) VALUES (\(hour.date), \(now.date))
+        ON CONFLICT (hour) DO UPDATE SET counted_at = EXCLUDED.counted_at
+        """
+    }
+
+    /// Of a notification the last decision counts, which is neither to hold it nor to gather it. What was sent is looked up
+    /// by its id, so that an hour costs as much as was decided in it, however long the log is. A version of the rules is one
+    /// app's, so one event of it tells whose.
+    ///
+    /// Answers are only ever added, but the log is deleted some day, and what was counted before is true all the same. Less has
+    /// failed, while the log is whole, when another device has taken it after all.
+    private static func count(_ hour: Timestamp) -> SQL {
+        """
+        WITH decided AS (
+            SELECT notification, event, rule, rule_set, answer LIKE 'push%' AS is_sent FROM rules.decision
+            WHERE decided_at >= \(hour.date) AND decided_at < \((hour + TallyPlan.hour).date)
+                AND answer NOT IN ('hold', 'digest') AND rule_set IS NOT NULL
+        ), counted AS (
+            SELECT decided.rule, decided.rule_set, min(decided.event::text)::uuid AS event,
+                count(*) FILTER (WHERE is_sent) AS sent, count(*) FILTER (WHERE NOT is_sent) AS unsent,
+                count(*) FILTER (WHERE is_sent AND said.is_accepted) AS accepted,
+                count(*) FILTER (WHERE is_sent AND said.is_failed) AS failed,
+                count(*) FILTER (WHERE done.is_opened) AS opened,
+                count(*) FILTER (WHERE done.is_dismissed) AS dismissed
+            FROM decided
+                LEFT JOIN LATERAL (
+                    SELECT bool_or(disposition = 'accepted') AS is_accepted,
+                        bool_or(origin <> 'registry' AND disposition IN ('unregistered', 'rejected', 'expired', 'misconfigured'))
+                            AND NOT bool_or(disposition IN ('accepted', 'unknown')) AS is_failed
+                    FROM rules.outcome WHERE outcome.notification = decided.notification
+                ) AS said ON is_sent
+                LEFT JOIN LATERAL (
+                    SELECT bool_or(what = 'opened') AS is_opened, bool_or(what = 'dismissed') AS is_dismissed
+                    FROM rules.receipt WHERE receipt.notification = decided.notification
+                ) AS done ON true
+            GROUP BY decided.rule, decided.rule_set
+        )
+        INSERT INTO rules.tally AS old (hour, app, rule, rule_set, sent, unsent, accepted, failed, opened, dismissed)
+        SELECT \(hour.date), event.app, rule, counted.rule_set, sent, unsent, accepted, failed, opened, dismissed
+        FROM counted JOIN rules.event ON event.key = counted.event
+        ON CONFLICT (hour, app, rule, rule_set) DO UPDATE SET
+            sent = greatest(old.sent, EXCLUDED.sent), unsent = greatest(old.unsent, EXCLUDED.unsent),
+            accepted = greatest(old.accepted, EXCLUDED.accepted),
+            failed = CASE WHEN EXCLUDED.sent < old.sent THEN old.failed ELSE EXCLUDED.failed END,
+            opened = greatest(old.opened, EXCLUDED.opened), dismissed = greatest(old.dismissed, EXCLUDED.dismissed)
+        """
+    }
+}

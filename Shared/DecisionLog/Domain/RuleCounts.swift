@@ -1,0 +1,78 @@
+package import FoundationEssentials
+package import PushProtocol
+
+/// How much came of each rule in a window of whole hours.
+package struct RuleCounts: Hashable, Sendable {
+    package var from: Date
+    package var until: Date
+    /// When the last hour of the window that was counted was counted; `nil`, when none was.
+    package var countedAt: Date?
+    /// By app and rule; of several versions of the rules that which was sent most first.
+    package var rows: [Row]
+
+    /// One rule, in one version of its file.
+    package struct Row: Hashable, Sendable {
+        package var app: String
+        package var rule: String
+        package var ruleSet: UUID
+        package var figures: Figures
+    }
+
+    /// Of notifications whose last decision fell into the window.
+    package struct Figures: Hashable, Sendable {
+        /// To be pushed.
+        package var sent: Int
+        /// Not to be pushed, for whatever reason.
+        package var unsent: Int
+        /// Of those sent, taken by a provider for at least one device.
+        package var accepted: Int
+        /// Of those sent, refused by a provider, and taken for no device.
+        package var failed: Int
+        package var opened: Int
+        package var dismissed: Int
+    }
+}
+
+extension RuleCounts {
+    package var json: JSONValue {
+        [
+            "from": .string(RFC3339.string(from: from)), "until": .string(RFC3339.string(from: until)),
+            "counted_at": .optional(countedAt.map(RFC3339.string(from:))), "counts": .array(rows.map(\.json)),
+        ]
+    }
+
+    /// A table: a line for what is in the columns, a line for each row.
+    package var lines: [String] {
+        guard !rows.isEmpty else { return ["nothing was decided between \(Self.time(from)) and \(Self.time(until))"] }
+        let heads = ["app", "rule", "rules", "sent", "unsent", "accepted", "failed", "opened", "dismissed"]
+        let cells = [heads] + rows.map(\.cells)
+        let widths = heads.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
+        return cells.map { row in
+            row.indices.map { column in
+                let gap = String(repeating: " ", count: widths[column] - row[column].count)
+                // Words begin in one column, numbers end in one.
+                return column < 3 ? row[column] + gap : gap + row[column]
+            }.joined(separator: "  ")
+        }
+    }
+
+    private static func time(_ date: Date) -> String { RFC3339.string(from: date) }
+}
+
+extension RuleCounts.Row {
+    fileprivate var json: JSONValue {
+        [
+            "app": .string(app), "rule": .string(rule), "rule_set": .string(ruleSet.uuidString.lowercased()),
+            "sent": .int(Int64(figures.sent)), "unsent": .int(Int64(figures.unsent)),
+            "accepted": .int(Int64(figures.accepted)), "failed": .int(Int64(figures.failed)),
+            "opened": .int(Int64(figures.opened)), "dismissed": .int(Int64(figures.dismissed)),
+        ]
+    }
+
+    fileprivate var cells: [String] {
+        let numbers = [
+            figures.sent, figures.unsent, figures.accepted, figures.failed, figures.opened, figures.dismissed,
+        ]
+        return [app, rule, String(ruleSet.uuidString.lowercased().prefix(8))] + numbers.map(String.init)
+    }
+}
