@@ -154,6 +154,8 @@ import Testing
                 "saying", "outcome", "receipt",  // go with the notifications that refer to them
                 "done", "circle",  // of things and groups
                 "erasure",  // knows nobody by name
+                "api_key",  // of operators
+                "tally", "tally_hour",  // of rules
                 "migration", "delivery",
             ]
             var tables: Set<String> = []
