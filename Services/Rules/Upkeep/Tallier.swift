@@ -7,6 +7,8 @@ import ServiceLifecycle
 struct Tallier: Service {
     /// How often it looks which hours are due.
     static let pace = Duration.seconds(60)
+    /// Counting takes at most one part in so many of the time.
+    static let share = 20
 
     let store: TallyStore
     var now: @Sendable () -> Timestamp = { .now }
@@ -15,14 +17,18 @@ struct Tallier: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
+                let start = ContinuousClock.now
                 do {
                     try await store.count(now: now())
                 } catch {
                     logger.debug("What came of the rules cannot be counted now", metadata: [LogKey.error: "\(error)"])
                 }
                 // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
+                guard (try? await Task.sleep(for: Self.rest(after: ContinuousClock.now - start))) != nil else { return }
             }
         }
     }
+
+    /// How long it rests after it has counted for so long: where very much is decided, counts are older rather than dear.
+    static func rest(after elapsed: Duration) -> Duration { max(pace, elapsed * (share - 1)) }
 }

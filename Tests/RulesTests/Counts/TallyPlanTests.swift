@@ -49,4 +49,9 @@ import Testing
         #expect(TallyPlan.hour(of: Timestamp(milliseconds: -1)) == Timestamp(milliseconds: -3_600_000))
         #expect(TallyPlan.hour(of: Timestamp(milliseconds: 3_600_000)) == Timestamp(milliseconds: 3_600_000))
     }
+
+    @Test func `counting takes a twentieth of the time at most`() {
+        #expect(Tallier.rest(after: .zero) == .seconds(60) && Tallier.rest(after: .seconds(3)) == .seconds(60))
+        #expect(Tallier.rest(after: .seconds(50)) == .seconds(950))
+    }
 }
