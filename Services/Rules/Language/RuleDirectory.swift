@@ -2,8 +2,8 @@ import Foundation
 
 /// The folder that holds the rule files, one an app.
 enum RuleDirectory {
-    /// The largest rule file that is read, in bytes.
-    static let maximumFileSize = 1024 * 1024
+    /// The largest rule file that is read, in bytes: some 10,000 rules.
+    static let maximumFileSize = 4 * 1024 * 1024
 
     /// Reads every file of a folder, or reports every mistake in all of them. Hidden files are passed over.
     static func load(_ directory: String) throws(RuleFileError) -> RuleBook {
@@ -41,7 +41,7 @@ enum RuleDirectory {
         guard let data = FileManager.default.contents(atPath: "\(directory)/\(name)") else {
             throw refusal(name, "the file cannot be read")
         }
-        guard data.count <= maximumFileSize else { throw refusal(name, "the file is larger than 1 MiB") }
+        guard data.count <= maximumFileSize else { throw refusal(name, "the file is larger than 4 MiB") }
         guard let text = String(validating: data, as: UTF8.self) else { throw refusal(name, "the file is not UTF-8") }
         return try RuleFile.parse(text, file: name)
     }

@@ -27,24 +27,10 @@ struct BadgeCorrector: Service {
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                do {
-                    try await correctDue()
-                    if trouble { logger.notice("Badges are corrected again") }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning(
-                            "Badges cannot be corrected now; they wait", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
-            }
-        }
+        await Rounds(
+            every: Self.pace, trouble: "Badges cannot be corrected now; they wait",
+            relief: "Badges are corrected again", logger: logger
+        ).run { try await correctDue() }
     }
 
     /// Corrects all that is due.

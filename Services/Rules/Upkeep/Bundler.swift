@@ -16,23 +16,10 @@ struct Bundler: Service {
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                do {
-                    try await closeDue()
-                    if trouble { logger.notice("Digests are written again") }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning("Digests cannot be written now; they wait", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
-            }
-        }
+        await Rounds(
+            every: Self.pace, trouble: "Digests cannot be written now; they wait",
+            relief: "Digests are written again", logger: logger
+        ).run { try await closeDue() }
     }
 
     /// Closes all that is due.

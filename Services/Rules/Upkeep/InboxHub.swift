@@ -89,22 +89,12 @@ final class InboxHub: Service {
     }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while (try? await Task.sleep(for: Self.pace)) != nil {
-                do {
-                    try await self.look()
-                    if trouble { self.logger.notice("Whoever watches an inbox hears of news again") }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        self.logger.warning(
-                            "Whoever watches an inbox hears of news later", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                self.comfort()
-            }
+        await Rounds(
+            every: Self.pace, trouble: "Whoever watches an inbox hears of news later",
+            relief: "Whoever watches an inbox hears of news again", logger: logger
+        ).run {
+            defer { self.comfort() }
+            try await self.look()
         }
         finish()
     }

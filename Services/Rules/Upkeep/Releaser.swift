@@ -21,23 +21,10 @@ struct Releaser: Service {
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                do {
-                    try await releaseDue()
-                    if trouble { logger.notice("What was held leaves again") }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning("What was held cannot leave now; it waits", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
-            }
-        }
+        await Rounds(
+            every: Self.pace, trouble: "What was held cannot leave now; it waits",
+            relief: "What was held leaves again", logger: logger
+        ).run { try await releaseDue() }
     }
 
     /// Lets go all that is due.

@@ -23,22 +23,10 @@ struct Reporter: Service {
     static func routingKey(_ app: AppID) -> String { "event.reported.\(app.rawValue)" }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                do {
-                    try await report()
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning("Reports cannot leave now; they wait", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
-            }
-        }
+        await Rounds(
+            every: Self.pace, trouble: "Reports cannot leave now; they wait",
+            relief: "Reports leave again", logger: logger
+        ).run { try await report() }
     }
 
     /// Tells all news.

@@ -23,22 +23,13 @@ struct StaleSweeper: Service {
     }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                var pause = Self.pace
-                do {
-                    if case .finished = try await store.advance(now: now()) { pause = Self.rest }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning(
-                            "Stale registrations cannot be looked for now", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: pause)) != nil else { return }
+        await Rounds(
+            every: Self.pace, trouble: "Stale registrations cannot be looked for now",
+            relief: "Stale registrations are looked for again", logger: logger
+        ).runPausing {
+            switch try await store.advance(now: now()) {
+            case .finished: Self.rest
+            case .more, .elsewhere: Self.pace
             }
         }
     }
