@@ -17,6 +17,7 @@ struct RuleSet: Sendable {
     let memberships: [MembershipSource]
     /// The rules that an event of a type can concern, in the order of the file.
     private let rulesByEvent: [String: (rules: [Rule], index: RuleIndex)]
+    private let positions: [String: Int]
 
     init(
         app: AppID, version: UUID, events: Set<String>, house: HouseRules = HouseRules(), rules: [Rule],
@@ -29,6 +30,7 @@ struct RuleSet: Sendable {
         self.rules = rules
         self.signals = signals
         self.memberships = memberships
+        positions = Dictionary(rules.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var rulesByEvent: [String: [Rule]] = [:]
         for rule in rules {
             for event in rule.when.events { rulesByEvent[event, default: []].append(rule) }
@@ -47,7 +49,7 @@ struct RuleSet: Sendable {
     }
 
     /// The rule of a name; `nil` for one that the file no longer has.
-    func rule(named name: String) -> Rule? { rules.first { $0.name == name } }
+    func rule(named name: String) -> Rule? { positions[name].map { rules[$0] } }
 
     /// What an event tells about people.
     func signals(of event: DomainEvent) throws(RenderError) -> [Signal] {

@@ -5,29 +5,49 @@ extension RuleFileReader {
     /// Tries every rule on the examples of its events: one that no example wakes is dead, and one that cannot say what it
     /// should about an example cannot say it about an event either.
     func check(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
+        let awake = examples(in: catalog, thatWake: ruleSet)
         for rule in ruleSet.rules {
-            let path = "rules.\(rule.name)"
-            // Examples have data only, so what a rule asks of source and subject is not tried.
-            var tried = rule
-            tried.when.attributes = nil
-            let alone = RuleSet(
-                app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: [tried])
-            let examples = rule.when.events.flatMap { type in
-                catalog[type]?.examples.map { RuleFileReader.event(type, data: $0, app: ruleSet.app) } ?? []
+            guard let events = awake[rule.name] else {
+                let key = "rules.\(rule.name).when"
+                report(line: line(of: key), key: key, "none of the event's examples matches")
+                continue
             }
-            if !examples.contains(where: tried.when.holds) {
-                report(line: line(of: "\(path).when"), key: "\(path).when", "none of the event's examples matches")
-            }
-            for event in examples {
+            let alone = Self.tried([rule], of: ruleSet)
+            for event in events {
                 do {
                     _ = try alone.evaluate(event)
                 } catch {
-                    let key = "\(path).\(error.place)"
+                    let key = "rules.\(rule.name).\(error.place)"
                     report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")
                     break
                 }
             }
         }
+    }
+
+    /// Asked of all rules at once, whose index spares trying each on the examples of all others.
+    private func examples(
+        in catalog: [String: EventShape], thatWake ruleSet: RuleSet
+    ) -> [String: [DomainEvent]] {
+        let tried = Self.tried(ruleSet.rules, of: ruleSet)
+        var awake: [String: [DomainEvent]] = [:]
+        for (type, shape) in catalog.sorted(by: { $0.key < $1.key }) {
+            for data in shape.examples {
+                let event = Self.event(type, data: data, app: ruleSet.app)
+                for rule in tried.rules(for: event) { awake[rule.name, default: []].append(event) }
+            }
+        }
+        return awake
+    }
+
+    /// Examples have data only, so what a rule asks of source and subject is not tried.
+    private static func tried(_ rules: [Rule], of ruleSet: RuleSet) -> RuleSet {
+        let tried = rules.map { rule in
+            var rule = rule
+            rule.when.attributes = nil
+            return rule
+        }
+        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: tried)
     }
 
     /// Tries on the examples what events tell about people.
