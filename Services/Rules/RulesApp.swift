@@ -35,9 +35,11 @@ struct RulesApp {
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
         let database = try context.database(schema: "rules", migration: 9)
 
+        let courtesy = Courtesy(resting: 1)
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
-            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool)), logger: context.logger)
+            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy),
+            logger: context.logger)
         let outcomes = Stage(
             service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
@@ -51,7 +53,7 @@ struct RulesApp {
         let reloader = RuleReloader(directory: directory, shelf: shelf, logger: context.logger)
         let releaser = Releaser(
             service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
-            logger: context.logger)
+            courtesy: courtesy, logger: context.logger)
         let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let reporter = Reporter(
             service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)

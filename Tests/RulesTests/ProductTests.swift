@@ -54,7 +54,8 @@ struct Product: Sendable {
             store: DigestStore(pool: pool), shelf: shelf, now: { clock.now }, logger: logger
         ).closeDue()
         try await Releaser(
-            service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus, now: { clock.now },
+            service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
+            courtesy: Courtesy(resting: 1), now: { clock.now },
             logger: logger
         ).releaseDue()
         return try Lane.allCases.flatMap { lane in

@@ -11,12 +11,17 @@ import PushProtocol
 struct EventHandler: StageHandler {
     let shelf: RuleShelf
     let store: DecisionStore
+    private let courtesy: Courtesy
     /// The clock that expirations, caps and quiet hours are held against.
     let now: @Sendable () -> Timestamp
 
-    init(shelf: RuleShelf, store: DecisionStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
+    init(
+        shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(resting: 1),
+        now: @escaping @Sendable () -> Timestamp = { .now }
+    ) {
         self.shelf = shelf
         self.store = store
+        self.courtesy = courtesy
         self.now = now
     }
 
@@ -38,6 +43,7 @@ struct EventHandler: StageHandler {
             }
         }
         let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
+        for statement in cases.lazy.flatMap(\.statements) { courtesy.heard(of: statement.saying.lane) }
         let rulings = try await store.decide(cases, now: now)
         return answers.enumerated().map { index, answer in
             switch answer {

@@ -8,6 +8,8 @@ import ServiceKit
 struct HeldStore: Sendable {
     /// The most that is taken at once.
     static let batch = 500
+    /// As long as people wait for what is said at once.
+    static let smallBatch = 100
     /// How long one process has to publish what it let go.
     static let lease = Duration.seconds(30)
 
@@ -25,11 +27,12 @@ struct HeldStore: Sendable {
     /// to be published in time. Any number of processes may do this: none gets what another has.
     ///
     /// - Returns: what to publish, and how much was looked at.
-    func release(by book: RuleBook, now: Timestamp) async throws -> (releases: [Release], taken: Int) {
+    func release(by book: RuleBook, most: Int = batch, now: Timestamp) async throws -> (releases: [Release], taken: Int)
+    {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 var items: [HeldItem] = []
-                for row in try await transaction.query(HeldStore.due(now)) { items.append(try HeldItem(row)) }
+                for row in try await transaction.query(HeldStore.due(most, now)) { items.append(try HeldItem(row)) }
                 guard !items.isEmpty else { return ([], 0) }
                 try await judge(&items, by: book, transaction, now: now)
                 return (items.compactMap(\.release), items.count)
@@ -98,14 +101,14 @@ struct HeldStore: Sendable {
         for index in counting { items[index].recipient.badge = Content.badge(unread[items[index].person] ?? 0) }
     }
 
-    private static func due(_ now: Timestamp) -> SQL {
+    private static func due(_ most: Int, _ now: Timestamp) -> SQL {
         """
         SELECT held.notification, held.app, held.user_id, held.saying, held.event, held.badge, held.since, held.leaving,
             held.quiet_holds, held.step, held.kind, held.item, held.said_at, held.in_inbox, held.entry::text,
             saying.rule, saying.lane, saying.content::text, saying.mutes, saying.expires_at, saying.delivery,
             saying.correlation, saying.traceparent, saying.preview::text
         FROM rules.held JOIN rules.saying ON saying.id = held.saying
-        WHERE held.due_at <= \(now.date) ORDER BY held.due_at LIMIT \(batch) FOR UPDATE OF held SKIP LOCKED
+        WHERE held.due_at <= \(now.date) ORDER BY held.due_at LIMIT \(most) FOR UPDATE OF held SKIP LOCKED
         """
     }
 

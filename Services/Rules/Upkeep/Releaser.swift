@@ -17,6 +17,7 @@ struct Releaser: Service {
     let store: HeldStore
     let shelf: RuleShelf
     let bus: any MessageBus
+    let courtesy: Courtesy
     var now: @Sendable () -> Timestamp = { .now }
     let logger: Logger
 
@@ -30,9 +31,12 @@ struct Releaser: Service {
     /// Lets go all that is due.
     func releaseDue() async throws {
         while true {
-            let (releases, taken) = try await store.release(by: shelf.book, now: now())
+            let begun = ContinuousClock.now
+            let most = courtesy.step(of: HeldStore.batch, orOnly: HeldStore.smallBatch)
+            let (releases, taken) = try await store.release(by: shelf.book, most: most, now: now())
             try await publish(releases)
-            guard taken == HeldStore.batch, !Task.isCancelled else { return }
+            guard taken == most, !Task.isCancelled else { return }
+            try await Task.sleep(for: courtesy.rest(after: .now - begun))
         }
     }
 

@@ -113,7 +113,7 @@ struct CampaignRunner: Service {
     ) async throws -> CampaignSteps.Verdict {
         var isOurs = redelivered
         while true {
-            let (held, size) = (isOurs, courtesy.stepSize)
+            let (held, size) = (isOurs, courtesy.step(of: CampaignSteps.usualSize, orOnly: CampaignSteps.smallSize))
             let verdict = try await patiently(on: transactor) {
                 try await steps.next(cursor, redelivered: held, size: size)
             }

@@ -8,6 +8,8 @@ import Synchronization
 final class CampaignSteps: Sendable {
     /// About how many devices a step tells.
     static let usualSize = 4000
+    /// The same as long as people wait for what is said at once.
+    static let smallSize = 500
     /// How many users of a group or list a step looks at.
     static let usualMembers = 2000
 

@@ -26,7 +26,7 @@ struct CampaignRunnerTests {
             CampaignRunner(
                 service: "token-registry", store: CampaignStore(pool),
                 amqp: try AMQPConfiguration(url: bus.url, connectionName: "campaigns"),
-                bus: InMemoryBus(apps: [Fixture.app]), courtesy: Courtesy(), logger: .silent)
+                bus: InMemoryBus(apps: [Fixture.app]), courtesy: Courtesy(resting: 3), logger: .silent)
         }
 
         /// As the stage for notifications does.
