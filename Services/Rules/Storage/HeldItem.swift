@@ -77,10 +77,11 @@ struct HeldItem: Sendable {
 }
 
 extension HeldItem {
-    init(_ row: PostgresRow) throws {
-        let app = try row.decode(AppID.self, at: 1)
+    /// - Parameter sayings: those that need not be read again.
+    init(_ row: PostgresRow, known sayings: [UUID: Saying]) throws {
+        let saying = try row.decode(UUID.self, at: 3)
         self.init(
-            saying: try Saying(row, id: row.decode(UUID.self, at: 3), app: app, from: 15),
+            saying: try sayings[saying] ?? Saying(row, id: saying, app: row.decode(AppID.self, at: 1), from: 15),
             recipient: Notification.Recipient(
                 user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
                 badge: try row.decode(Int32?.self, at: 5).map(Int.init)),

@@ -32,7 +32,13 @@ struct HeldStore: Sendable {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 var items: [HeldItem] = []
-                for row in try await transaction.query(HeldStore.due(most, now)) { items.append(try HeldItem(row)) }
+                // What many are told is one saying, and read once.
+                var sayings: [UUID: Saying] = [:]
+                for row in try await transaction.query(HeldStore.due(most, now)) {
+                    let item = try HeldItem(row, known: sayings)
+                    sayings[item.saying.id] = item.saying
+                    items.append(item)
+                }
                 guard !items.isEmpty else { return ([], 0) }
                 try await judge(&items, by: book, transaction, now: now)
                 return (items.compactMap(\.release), items.count)

@@ -68,7 +68,8 @@ extension UUID: PostgresElement {
         guard cell.oid == postgresType.oid else { throw .type(cell, expected: "uuid") }
         let bytes = try cell.required(for: "uuid")
         guard bytes.count == 16 else { throw .form(cell, expected: "uuid", "of \(bytes.count) bytes") }
-        var uuid = UUID().uuid
+        // Not UUID(), which asks the kernel for random bytes.
+        var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes) }
         return UUID(uuid: uuid)
     }

@@ -27,7 +27,9 @@ import TestSupport
 
     /// What is told of rounds that go well or fail as they are listed.
     private func told(of rounds: [Bool]) async -> [CapturingLogger.Line] {
-        let (log, pauses, left) = (CapturingLogger(), Pauses(rounds.count), Mutex(rounds[...]))
+        let log = CapturingLogger()
+        let pauses = Pauses(rounds.count)
+        let left = Mutex(rounds[...])
         await Rounds(
             every: .seconds(1), trouble: "It waits", relief: "It goes on", logger: log.logger, sleep: pauses.sleep
         ).run { if left.withLock({ $0.popFirst() }) != true { throw Broken() } }
@@ -47,7 +49,8 @@ import TestSupport
     }
 
     @Test func `a round says how long the pause is, and one that fails does not`() async {
-        let (pauses, left) = (Pauses(3), Mutex<ArraySlice<Duration?>>([.seconds(60), nil, .seconds(5)]))
+        let pauses = Pauses(3)
+        let left = Mutex<ArraySlice<Duration?>>([.seconds(60), nil, .seconds(5)])
         await Rounds(
             every: .seconds(1), trouble: "", relief: "", logger: .silent, sleep: pauses.sleep
         ).runPausing {
