@@ -32,6 +32,7 @@ def main() -> None:
     arguments.add_argument("--notifications", type=int, default=1600, help="of 500 users each, in a round")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=int, default=15, help="of pgbench and of wrk")
+    arguments.add_argument("--only", choices=["resolving"], help="one part")
     options = arguments.parse_args()
     stack = Stack(pathlib.Path(options.state), PORT_BASE, build="release")
     # A quarter of the memory, as the Postgres manual would have it (19.4); the tables of a developer's stack need none.
@@ -55,8 +56,9 @@ class Bench:
 
     def run(self) -> None:
         small = self.resolving(self.options.small)
-        self.registering()
-        self.broadcasting()
+        if not self.options.only:
+            self.registering()
+            self.broadcasting()
         large = self.resolving(self.options.large)
         self.figures.add(
             "resolving 500 users a notification: over pgbench's lookups", small[0] / small[1], "ratio", at_least=0.6,
