@@ -122,6 +122,54 @@ import Testing
         }
     }
 
+    /// Whether somebody waits for their turn in this database.
+    private static func waits(_ pool: PostgresPool) async throws -> Bool {
+        try await pool.query(
+            """
+            SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+            """
+        ).single()
+    }
+
+    @Test func `an outcome that is being kept is kept first, and one that is to be kept is kept after`() async throws {
+        try await DecisionStoreTests().withHouse { (house: DecisionStoreTests.House) async throws in
+            let pool = house.pool
+            func notification(of user: String) async throws -> UUID {
+                try await pool.query("SELECT notification FROM rules.decision WHERE user_id = \(user)").single()
+            }
+            #expect(try await house.happen("e", users: "[1,2]") == [["1", "2"]])
+            let outcomes = Outcomes(
+                trace: Trace(id: UUID(), correlation: "e", causation: "p"), app: Self.one.app, origin: .apns,
+                environment: .production, lane: .interactive,
+                outcomes: try await [notification(of: "1"), notification(of: "2")].map {
+                    Outcome(notification: $0, device: nil, answer: .expired, at: .now, registeredAt: nil)
+                })
+            let erasedAt = house.clock.now
+            let erasing = try await pool.transaction { transaction in
+                try await transaction.execute(Turn.outcomes.shared)
+                try await transaction.execute(
+                    "INSERT INTO rules.outcome SELECT notification, NULL, 'accepted', 'apns', NULL, now() FROM rules.decision"
+                )
+                let erasing = Task { try await ErasureStore(pool: pool).erase(Self.one, at: erasedAt) }
+                try await eventually("the erasure waits") { try await Self.waits(pool) }
+                return erasing
+            }
+            #expect(try await erasing.value)
+            #expect(try await RulesDatabase.count("rules.outcome", pool) == 1)
+
+            let keeping = try await pool.transaction { transaction in
+                try await transaction.execute(Turn.outcomes.alone)
+                let keeping = Task { try await OutcomeStore(pool: pool).keep([outcomes]) }
+                try await eventually("the outcomes wait") { try await Self.waits(pool) }
+                try await transaction.execute("DELETE FROM rules.decision")
+                return keeping
+            }
+            try await keeping.value
+            #expect(try await RulesDatabase.count("rules.outcome", pool) == 1)
+        }
+    }
+
     @Test func `a group is not joined, left or told for somebody who was forgotten since`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let place = try GatheringTests.Place(

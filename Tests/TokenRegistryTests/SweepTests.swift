@@ -83,6 +83,36 @@ import Testing
         }
     }
 
+    @Test func `where campaigns that are long over stood is forgotten, and not what came of them`() async throws {
+        try await Fixture.withStore { _, pool in
+            for (name, state, finished) in [
+                ("old", "done", days(31) as Timestamp?), ("new", "done", days(29)), ("now", "running", nil),
+            ] {
+                let campaign = UUID()
+                try await pool.execute(
+                    """
+                    INSERT INTO registry.campaign (id, app, rule, notification, audience, state, finished_at)
+                    VALUES (\(campaign), 'a', \(name), '', '', \(state), \(finished?.date))
+                    """)
+                for (number, (lower, upper)) in [("", "m" as String?), ("m", nil)].enumerated() {
+                    try await pool.execute(
+                        """
+                        INSERT INTO registry.campaign_range (campaign, number, lower, upper, position, users)
+                        VALUES (\(campaign), \(number), \(lower), \(upper), 'z', 7)
+                        """)
+                }
+            }
+            #expect(try await sweep(SweepStore(pool)) == 0)
+            let found: [String] = try await pool.query(
+                """
+                SELECT rule || ' ' || lower || '-' || coalesce(upper, '') || ' ' || position || ' ' || users
+                FROM registry.campaign_range JOIN registry.campaign ON campaign = id ORDER BY rule, number
+                """
+            ).map { try $0.decode(String.self, at: 0) }
+            #expect(found == ["new -m z 7", "new m- z 7", "now -m z 7", "now m- z 7", "old -  7", "old -  7"])
+        }
+    }
+
     @Test func `a device that is seen again is neither`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register([

@@ -38,7 +38,10 @@ struct SweepStore: Sendable {
             let before = (now + (.zero - StaleRule.forgetAfter)).date
             _ = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))")
-            if end == nil { _ = try await transaction.query("SELECT registry.forget_erasures(\(before))") }
+            if end == nil {
+                _ = try await transaction.query("SELECT registry.forget_erasures(\(before))")
+                try await transaction.execute(Self.blanking(before: before))
+            }
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             return end == nil ? .finished(changed: changed) : .more(changed: changed)
         }
@@ -69,6 +72,16 @@ struct SweepStore: Sendable {
             WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active'
                 AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isForgotten(by: ended)))
             """
+    }
+
+    /// Where a campaign's walks began and ended are users' ids: once it has long been over, nobody needs them. What came of
+    /// it stays.
+    private static func blanking(before moment: Date) -> SQL {
+        """
+        UPDATE registry.campaign_range g SET lower = '', upper = NULL, position = ''
+        FROM registry.campaign c
+        WHERE c.id = g.campaign AND c.finished_at < \(moment) AND (g.lower, g.position) <> ('', '')
+        """
     }
 
     private static func isForgotten(by moment: Date) -> SQL {
