@@ -80,4 +80,45 @@ import Testing
         #expect(plan.pushes.isEmpty)
         #expect(plan.outcomes.flatMap(\.outcomes).map(\.answer) == [.skipped(reason: "no-device")])
     }
+
+    @Test func `of several activities the one of the scope is meant, and other phones are not asked for one`() {
+        func activity(_ token: String, _ scope: String?) -> Registration {
+            var one = PushPlanTests.registration("a", token)
+            (one.kind, one.scope) = (.liveActivity, scope)
+            return one
+        }
+        let devices = [
+            activity("01", "match-1"), activity("02", "match-2"), activity("03", nil),
+            PushPlanTests.registration("a", "phone", .fcm),
+        ]
+        func told(_ scope: String?, fcm: FCMOverride? = nil) -> [String] {
+            var notification = PushPlanTests.notification(to: ["a"])
+            notification.content = Self.content("liveactivity", event: "update", fcm: fcm)
+            notification.scope = scope
+            return PushPlanTests.plan(notification, devices).pushes.flatMap { $0.targets.map(\.token.secret) }.sorted()
+        }
+        #expect(told("match-2") == ["02"])
+        #expect(told(nil) == ["01", "02", "03"])
+        #expect(told("match-2", fcm: FCMOverride(message: ["data": [:]])) == ["02", "phone"])
+        #expect(told("match-3") == [])
+    }
+
+    @Test func `what is followed at a provider is one push with one target, and nobody is looked up`() {
+        var notification = PushPlanTests.notification(to: [])
+        notification.broadcast = Broadcast(
+            notification: DerivedID.uuid5(DerivedID.namespace, ["b"]),
+            to: .channel(ChannelID(rawValue: "dHN0")!, .development))
+        let plan = PushPlanTests.plan(notification, [PushPlanTests.registration("a", "01")])
+        #expect(plan.pushes.map(\.provider) == [.apns] && plan.pushes.map(\.environment) == [.development])
+        #expect(plan.pushes.flatMap { $0.targets.map(\.address) } == [.channel])
+        #expect(plan.pushes.flatMap { $0.targets.map(\.token.secret) } == ["dHN0"])
+        #expect(plan.outcomes.isEmpty)
+        notification.broadcast = Broadcast(
+            notification: DerivedID.uuid5(DerivedID.namespace, ["b"]), to: .topic(FCMTopic(rawValue: "t")!))
+        #expect(PushPlanTests.plan(notification, []).pushes.map(\.provider) == [.fcm])
+        notification.expiresAt = PushPlanTests.now
+        let late = PushPlanTests.plan(notification, [])
+        #expect(late.pushes.isEmpty)
+        #expect(late.outcomes.flatMap(\.outcomes).map(\.answer) == [.expired])
+    }
 }

@@ -15,7 +15,13 @@ struct PushPlan: Hashable, Sendable {
     init(_ notification: Notification, devices: [AppUser: [Registration]], now: Timestamp) {
         if let expiresAt = notification.expiresAt, expiresAt <= now {
             let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
-            self.init(pushes: [], outcomes: [Outcomes(of: notification, expired, "expired")])
+            let everybody = notification.broadcast.map { [Outcome(of: $0, .expired, at: now)] } ?? []
+            self.init(pushes: [], outcomes: [Outcomes(of: notification, expired + everybody, "expired")])
+            return
+        }
+        // Who follows is the provider's knowledge: there is nobody to look up.
+        if let broadcast = notification.broadcast {
+            self.init(pushes: [notification.push(to: broadcast, at: now)], outcomes: [])
             return
         }
         let kinds = KindSelection(notification.content)
@@ -23,7 +29,7 @@ struct PushPlan: Hashable, Sendable {
         var without: [Outcome] = []
         for recipient in notification.recipients {
             let registrations = devices[AppUser(app: notification.app, user: recipient.user), default: []]
-                .filter { kinds.includes($0.kind) }.withoutSecondAddresses
+                .filter { kinds.includes($0, scope: notification.scope) }.withoutSecondAddresses
             if registrations.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for registration in registrations {
                 let destination = Destination(
@@ -71,6 +77,14 @@ extension Notification {
         }
     }
 
+    fileprivate func push(to broadcast: Broadcast, at now: Timestamp) -> Push {
+        let word = "push.\(broadcast.provider.rawValue).\(broadcast.environment.rawValue)"
+        return Push(
+            trace: trace.next(id: DerivedID.caused(by: trace.id, word)), app: app, provider: broadcast.provider,
+            environment: broadcast.environment, lane: lane, content: content, expiresAt: expiresAt,
+            delivery: delivery, targets: [broadcast.target(in: app, at: now)])
+    }
+
     /// Splits by count, and by the bytes that a push may have on the bus.
     private func chunks(of targets: [Push.Target]) -> [[Push.Target]] {
         // What cannot be encoded here fails where the push is; its size then does not matter.
@@ -88,6 +102,17 @@ extension Notification {
             size += bytes
         }
         return chunks
+    }
+}
+
+extension KindSelection {
+    /// Whether a registration gets it. FCM knows no scopes: what an app may have several of is Apple's.
+    func includes(_ registration: Registration, scope: String?) -> Bool {
+        guard includes(registration.kind) else { return false }
+        switch registration.provider {
+        case .apns: return scope == nil || registration.scope == scope
+        case .fcm: return true
+        }
     }
 }
 
@@ -123,6 +148,10 @@ extension Push.Target {
 extension Outcome {
     fileprivate init(of recipient: Notification.Recipient, _ answer: Answer, at now: Timestamp) {
         self.init(notification: recipient.notification, device: nil, answer: answer, at: now, registeredAt: nil)
+    }
+
+    fileprivate init(of broadcast: Broadcast, _ answer: Answer, at now: Timestamp) {
+        self.init(notification: broadcast.notification, device: nil, answer: answer, at: now, registeredAt: nil)
     }
 }
 

@@ -11,6 +11,8 @@ struct Registration: Hashable, Sendable {
     var token: DeviceToken
     var kind: RegistrationKind
     var installation: InstallationID?
+    /// What one installation may have several of: the id of a Live Activity, say.
+    var scope: String?
     /// The `apns-topic`, where it does not follow from the app and the push type.
     var topic: String?
     /// When it was last taken, which is when the device was last seen: apps register at each launch.
@@ -18,8 +20,8 @@ struct Registration: Hashable, Sendable {
 
     init(
         device: UUID, app: AppID, user: UserID, provider: Provider, environment: ProviderEnvironment,
-        token: DeviceToken, kind: RegistrationKind? = nil, installation: InstallationID? = nil, topic: String? = nil,
-        registeredAt: Timestamp
+        token: DeviceToken, kind: RegistrationKind? = nil, installation: InstallationID? = nil, scope: String? = nil,
+        topic: String? = nil, registeredAt: Timestamp
     ) {
         self.device = device
         self.app = app
@@ -29,6 +31,7 @@ struct Registration: Hashable, Sendable {
         self.token = token
         self.kind = kind ?? .usual(of: provider)
         self.installation = installation
+        self.scope = scope
         self.topic = topic
         self.registeredAt = registeredAt
     }

@@ -15,7 +15,7 @@ extension Registration {
     /// What ``init(_:)`` reads, by position: a send reads hundreds of them.
     static let columns: SQL = """
         r.device_id, r.app, r.user_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation,
-        r.topic, r.registered_at
+        r.scope, r.topic, r.registered_at
         """
 
     init(_ row: PostgresRow) throws(PostgresError) {
@@ -25,8 +25,8 @@ extension Registration {
             environment: try row.decode(ProviderEnvironment.self, at: 4),
             token: DeviceToken(secret: try row.decode(String.self, at: 5)),
             kind: try row.decode(RegistrationKind?.self, at: 6),
-            installation: try row.decode(InstallationID?.self, at: 7), topic: try row.decode(String?.self, at: 8),
-            registeredAt: Timestamp(try row.decode(Date.self, at: 9)))
+            installation: try row.decode(InstallationID?.self, at: 7), scope: try row.decode(String?.self, at: 8),
+            topic: try row.decode(String?.self, at: 9), registeredAt: Timestamp(try row.decode(Date.self, at: 10)))
     }
 }
 
@@ -38,24 +38,24 @@ struct RegistrationRecord: Hashable, Sendable {
     var reason: String?
     var changedAt: Date
     var staleSince: Date?
-    var scope: String?
     var locale: String?
     var timeZone: String?
     var appVersion: String?
+
+    var scope: String? { registration.scope }
 }
 
 extension RegistrationRecord {
     static let columns: SQL = """
-        \(Registration.columns), r.state, r.state_reason, r.state_changed_at, r.stale_since, r.scope, r.locale,
-        r.time_zone, r.app_version
+        \(Registration.columns), r.state, r.state_reason, r.state_changed_at, r.stale_since, r.locale, r.time_zone,
+        r.app_version
         """
 
     init(_ row: PostgresRow) throws(PostgresError) {
         self.init(
-            registration: try Registration(row), state: try row.decode(RegistrationState.self, at: 10),
-            reason: try row.decode(String?.self, at: 11), changedAt: try row.decode(Date.self, at: 12),
-            staleSince: try row.decode(Date?.self, at: 13), scope: try row.decode(String?.self, at: 14),
-            locale: try row.decode(String?.self, at: 15), timeZone: try row.decode(String?.self, at: 16),
-            appVersion: try row.decode(String?.self, at: 17))
+            registration: try Registration(row), state: try row.decode(RegistrationState.self, at: 11),
+            reason: try row.decode(String?.self, at: 12), changedAt: try row.decode(Date.self, at: 13),
+            staleSince: try row.decode(Date?.self, at: 14), locale: try row.decode(String?.self, at: 15),
+            timeZone: try row.decode(String?.self, at: 16), appVersion: try row.decode(String?.self, at: 17))
     }
 }

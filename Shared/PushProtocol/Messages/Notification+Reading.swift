@@ -1,7 +1,8 @@
 import FoundationEssentials
 
 extension Notification {
-    /// Reads a notification to recipients without the general decoder; see ``JSONReader``. Audiences are left to that one.
+    /// Reads a notification to recipients without the general decoder; see ``JSONReader``. Audiences,
+    /// broadcasts and scopes are left to that one.
     package static func read(_ body: [UInt8]) -> Self? {
         body.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes)
@@ -45,7 +46,7 @@ extension Notification {
                 var read: [Recipient] = []
                 try reader.array { (reader) throws(JSONReader.Unusual) in read.append(try Recipient(&reader)) }
                 recipients = read
-            case "audience": throw JSONReader.Unusual()
+            case "audience", "broadcast", "scope": throw JSONReader.Unusual()
             default: try reader.skip(key)
             }
         }

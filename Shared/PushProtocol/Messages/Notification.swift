@@ -18,14 +18,23 @@ package struct Notification: WireMessage, Hashable {
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
-    /// Empty when there is an audience.
+    /// Of the APNs registrations, only those of this scope: the id of one Live Activity, say, as the app registered it.
+    /// Absent: of any, and of none.
+    package var scope: String?
+    /// Empty when there is an audience or a broadcast.
     package var recipients: [Recipient]
     /// Instead of recipients. What is told to an audience goes through the bulk lane, whatever ``lane`` says.
     package var audience: Audience?
+    /// Instead of both.
+    package var broadcast: Broadcast?
+
+    /// The longest scope, in characters, as of a registration's.
+    package static let maximumScope = 128
 
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
-        delivery: DeliveryPolicy? = nil, recipients: [Recipient], audience: Audience? = nil
+        delivery: DeliveryPolicy? = nil, scope: String? = nil, recipients: [Recipient], audience: Audience? = nil,
+        broadcast: Broadcast? = nil
     ) {
         self.trace = trace
         self.app = app
@@ -34,8 +43,10 @@ package struct Notification: WireMessage, Hashable {
         self.content = content
         self.expiresAt = expiresAt
         self.delivery = delivery
+        self.scope = scope
         self.recipients = recipients
         self.audience = audience
+        self.broadcast = broadcast
     }
 
     /// One user, and the id of what this user is told.
@@ -55,18 +66,20 @@ package struct Notification: WireMessage, Hashable {
 }
 
 extension Notification {
-    /// Refuses what is to nobody, and what is to both recipients and an audience.
+    /// Refuses what is to nobody, and what is to more than one of recipients, an audience and a broadcast.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let audience = try container.decodeIfPresent(Audience.self, forKey: .audience)
+        let broadcast = try container.decodeIfPresent(Broadcast.self, forKey: .broadcast)
+        let isNamed = audience == nil && broadcast == nil
         let recipients =
-            audience == nil
+            isNamed
             ? try container.decode([Recipient].self, forKey: .recipients)
             : try container.decodeIfPresent([Recipient].self, forKey: .recipients) ?? []
-        guard audience == nil || recipients.isEmpty else {
+        guard isNamed || recipients.isEmpty, audience == nil || broadcast == nil else {
             throw DecodingError.dataCorruptedError(
-                forKey: .audience, in: container,
-                debugDescription: "a notification has recipients or an audience, not both")
+                forKey: audience == nil ? .broadcast : .audience, in: container,
+                debugDescription: "a notification has recipients, an audience or a broadcast, and one of them only")
         }
         self.init(
             trace: try container.decode(Trace.self, forKey: .trace),
@@ -75,7 +88,8 @@ extension Notification {
             lane: try container.decode(Lane.self, forKey: .lane),
             content: try container.decode(Content.self, forKey: .content),
             expiresAt: try container.decodeIfPresent(Timestamp.self, forKey: .expiresAt),
-            delivery: try container.decodeIfPresent(DeliveryPolicy.self, forKey: .delivery), recipients: recipients,
-            audience: audience)
+            delivery: try container.decodeIfPresent(DeliveryPolicy.self, forKey: .delivery),
+            scope: try container.decodeIfPresent(String.self, forKey: .scope), recipients: recipients,
+            audience: audience, broadcast: broadcast)
     }
 }

@@ -40,26 +40,13 @@ struct APNsBroadcast: Sendable {
 
     /// Adds the request to one channel, as a letter of its own.
     func add(_ channel: String, to batch: inout RequestBatch) throws(LocalRejection) {
-        guard Self.isChannelID(channel) else { throw LocalRejection("malformed-channel-id") }
+        guard ChannelID(rawValue: channel) != nil else { throw LocalRejection("malformed-channel-id") }
         batch.begin(letter)
         batch.write(path)
         batch.endValue()
         batch.write(channel)
         batch.endValue()
         batch.endRequest(body: body)
-    }
-
-    /// Base64, as APNs gives them out.
-    static func isChannelID(_ text: String) -> Bool {
-        (1...128).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="):
-                    true
-                default: false
-                }
-            }
     }
 }
 

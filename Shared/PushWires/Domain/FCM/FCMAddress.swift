@@ -6,9 +6,6 @@ struct FCMAddress: Hashable, Sendable {
     let member: String
     let text: String
 
-    /// The longest topic name, in characters.
-    static let maximumTopicLength = 900
-
     /// Checks what FCM would refuse. A token or FID that is no token at all is told as such.
     init(_ target: Push.Target) throws(LocalRejection) {
         let text = target.token.secret
@@ -17,10 +14,10 @@ struct FCMAddress: Hashable, Sendable {
         case .fid: self.init(member: "fid", text: try Self.device(text))
         case .topic:
             let name = text.hasPrefix(Self.topicPrefix) ? String(text.dropFirst(Self.topicPrefix.count)) : text
-            guard Self.isTopic(name) else { throw LocalRejection("malformed-topic") }
+            guard FCMTopic(rawValue: name) != nil else { throw LocalRejection("malformed-topic") }
             self.init(member: "topic", text: name)
         case .condition:
-            guard FCMCondition.isValid(text) else { throw LocalRejection("malformed-condition") }
+            guard FCMCondition(rawValue: text) != nil else { throw LocalRejection("malformed-condition") }
             self.init(member: "condition", text: text)
         case .channel: throw LocalRejection("address-not-of-fcm")
         }
@@ -40,24 +37,6 @@ struct FCMAddress: Hashable, Sendable {
 
     /// The SDKs' way to write topics; it does not go on the wire.
     private static let topicPrefix = "/topics/"
-
-    static func isTopic(_ name: some StringProtocol) -> Bool {
-        name.utf8.count <= maximumTopicLength && isName(name)
-    }
-
-    /// The alphabet of topics and analytics labels: one or more of `a-z A-Z 0-9 - _ . ~ %`.
-    static func isName(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                    UInt8(ascii: "~"), UInt8(ascii: "%"):
-                    true
-                default: false
-                }
-            }
-    }
 }
 
 extension Push.Address? {

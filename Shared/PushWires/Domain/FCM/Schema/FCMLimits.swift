@@ -35,7 +35,7 @@ enum FCMLimits {
 
     private static func check(options: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {
         guard let label = options?["analytics_label"]?.string else { return }
-        guard label.utf8.count <= 50, FCMAddress.isName(label) else {
+        guard label.utf8.count <= 50, FCMTopic.isName(label) else {
             throw .init(fcm: "not-a-label", at: "\(path()).analytics_label")
         }
     }

@@ -1,11 +1,21 @@
-/// FCM's conditions over topics: `'a' in topics && !('b' in topics)` (`push-protocols` B.3).
-enum FCMCondition {
+/// A condition of FCM over topics: `'a' in topics && !('b' in topics)` (`push-protocols` B.3).
+package struct FCMCondition: CheckedText {
+    package static let rule =
+        "a condition joins at most five FCM topics: 'a' in topics && ('b' in topics || !('c' in topics))"
+
+    package let rawValue: String
+
+    package init?(rawValue: String) {
+        guard Self.isValid(rawValue) else { return nil }
+        self.rawValue = rawValue
+    }
+
     /// The most topics one condition may name.
-    static let maximumTopics = 5
+    package static let maximumTopics = 5
     private static let maximumDepth = 32
 
     /// Whether FCM would read `text`: topics in single quotes, `&&`, `||`, `!` and parentheses, at most five topics.
-    static func isValid(_ text: String) -> Bool {
+    private static func isValid(_ text: String) -> Bool {
         var reader = Reader(rest: Array(text.utf8)[...])
         return reader.expression(depth: 0) && reader.isAtEnd && reader.topics <= maximumTopics
     }
@@ -39,7 +49,7 @@ enum FCMCondition {
             let name = String(decoding: rest[..<end], as: UTF8.self)
             rest = rest[(end + 1)...]
             topics += 1
-            return FCMAddress.isTopic(name) && take("in ") && take("topics")
+            return FCMTopic(rawValue: name) != nil && take("in ") && take("topics")
         }
 
         /// Takes `word` when it comes next, after any spaces.
