@@ -45,6 +45,7 @@ extension RuleFileReader {
         let app = table["app"].flatMap { appID($0) }
         catalog = table["events"].flatMap { events($0) } ?? [:]
         let house = self.house(table)
+        language = house.language
         let rules = table["rules"].flatMap { ruleList($0, catalog, house) }
         let signals =
             (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])

@@ -5,16 +5,24 @@ extension RuleFileReader {
     private static let wordingKeys = ["title", "subtitle", "body", "deep-link", "image", "data", "preview"]
 
     /// What a rule says, in all of its languages.
-    func wording(_ field: Field, _ shapes: [EventShape]) -> Rule.Wording? {
-        guard let table = table(field, keys: RuleFileReader.wordingKeys + ["languages"]) else { return nil }
+    ///
+    /// - Parameter isWhole: whether it is of a rule, and not of a summary, which is always an alert.
+    func wording(_ field: Field, _ shapes: [EventShape], isWhole: Bool = false) -> Rule.Wording? {
+        let own = isWhole ? ["payload", "live-activity"] : []
+        guard let table = table(field, keys: RuleFileReader.wordingKeys + ["languages"] + own) else { return nil }
         var wording = words(table, shapes)
+        wording.payload = table["payload"].flatMap { payload($0, shapes) }
+        wording.activity = table["live-activity"].flatMap { activity($0, shapes) }
         for (name, value) in table["languages"].flatMap(members) ?? [] {
             guard let language = Language(name) else {
                 report(value, "“\(name)” is not a language tag of BCP 47, such as de or pt-BR")
                 continue
             }
             guard let table = self.table(value, keys: RuleFileReader.wordingKeys) else { continue }
+            let own = self.language
+            self.language = language
             wording.translations[language] = words(table, shapes)
+            self.language = own
         }
         return wording
     }
@@ -54,7 +62,7 @@ extension RuleFileReader {
         }
         guard let text = text(field) else { return nil }
         do {
-            let template = try Template(text)
+            let template = try Template(text, in: language)
             if template.tags.isEmpty, text.count > limit {
                 report(field, "the text has \(text.count) characters; at most \(limit) are shown")
             }
@@ -82,7 +90,7 @@ extension RuleFileReader {
             guard let value = scalar(field) else { return nil }
             guard case .string(let text) = value else { return .constant(value) }
             do {
-                let template = try DataTemplate(string: text)
+                let template = try DataTemplate(string: text, in: language)
                 check(template.tags, shapes, field)
                 return template
             } catch {
@@ -95,7 +103,7 @@ extension RuleFileReader {
     /// Reports variables that no example of the event has. Inside a section a name may belong to the section's own
     /// object, so there only names that the event has at its top are followed.
     private func check(_ tags: [TemplateTag], _ shapes: [EventShape], _ field: Field) {
-        for tag in tags where tag.kind != .close && tag.path != "." {
+        for tag in tags where tag.kind != .close && tag.path != "." && !tag.isForm {
             let top = String(tag.path.prefix { $0 != "." })
             guard tag.depth == 0 || shapes.contains(where: { $0.paths.contains(top) }) else { continue }
             checkPath(tag.path, shapes, line: field.line, key: field.path)

@@ -20,6 +20,8 @@ final class RuleFileReader {
     private(set) var tables: [String: [String]] = [:]
     /// The events that the file describes, by type, once it was read.
     var catalog: [String: EventShape] = [:]
+    /// That of the words that are read.
+    var language = Language.english
     /// The line of every field that was looked at, for what is found wrong later.
     private var lines: [String: Int] = [:]
 

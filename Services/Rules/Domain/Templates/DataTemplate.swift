@@ -17,8 +17,8 @@ indirect enum DataTemplate: Hashable, Sendable {
     }
 
     /// A string of a rule file.
-    init(string: String) throws(TemplateError) {
-        let template = try Template(string)
+    init(string: String, in language: Language? = nil) throws(TemplateError) {
+        let template = try Template(string, in: language)
         guard let tag = template.tags.first else {
             self = .constant(.string(string))
             return

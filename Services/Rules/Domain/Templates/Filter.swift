@@ -23,6 +23,8 @@ enum Filter: Hashable, Sendable {
     case date
     case time
     case dateTime
+    /// Of a section: which of the forms that stand in it a number has in the language of the words.
+    case plural(Set<PluralCategory>)
 
     /// What `excerpt` without a number cuts to.
     static let defaultExcerpt = 120
@@ -30,7 +32,7 @@ enum Filter: Hashable, Sendable {
     /// The names that a template may use; `excerpt` may be followed by a number of characters: `excerpt80`.
     static let names = [
         "optional", "excerpt", "km", "distance", "number", "capitalized", "uppercased", "lowercased", "count", "first",
-        "last", "date", "time", "datetime",
+        "last", "date", "time", "datetime", "plural",
     ]
 
     init?(name: String) {
@@ -49,7 +51,12 @@ enum Filter: Hashable, Sendable {
         case "date": self = .date
         case "time": self = .time
         case "datetime": self = .dateTime
+        case "plural": self = .plural([])
         default:
+            if let written = Filter.forms(name) {
+                self = .plural(written)
+                return
+            }
             guard name.hasPrefix("excerpt"), let limit = Int(name.dropFirst("excerpt".count)), limit > 0 else {
                 return nil
             }
@@ -74,6 +81,7 @@ enum Filter: Hashable, Sendable {
         case .date: "date"
         case .time: "time"
         case .dateTime: "datetime"
+        case .plural: "plural"
         }
     }
 
@@ -82,7 +90,7 @@ enum Filter: Hashable, Sendable {
         switch self {
         case .optional: "any value"
         case .excerpt, .capitalized, .uppercased, .lowercased: "a string"
-        case .km, .distance, .number: "a number"
+        case .km, .distance, .number, .plural: "a number"
         case .count: "a list"
         case .first, .last: "a list that is not empty"
         case .date: WrittenDate.expectation
@@ -107,7 +115,12 @@ enum Filter: Hashable, Sendable {
         case .date: WrittenDate(value)?.text(voice, hasDate: true, hasTime: false).map(JSONValue.string)
         case .time: WrittenDate(value)?.text(voice, hasDate: false, hasTime: true).map(JSONValue.string)
         case .dateTime: WrittenDate(value)?.text(voice, hasDate: true, hasTime: true).map(JSONValue.string)
+        case .plural(let written): PluralOperands(value).map { Filter.form(of: $0, written, voice.language) }
         }
+    }
+
+    var isPlural: Bool {
+        if case .plural = self { true } else { false }
     }
 
     /// Whether what it makes depends on where the person is.
@@ -115,9 +128,33 @@ enum Filter: Hashable, Sendable {
         switch self {
         case .date, .time, .dateTime: true
         case .optional, .excerpt, .km, .distance, .number, .capitalized, .uppercased, .lowercased, .count, .first,
-            .last:
+            .last, .plural:
             false
         }
+    }
+}
+
+// MARK: - Plurals
+
+extension Filter {
+    /// The name that the renderer knows `plural` by where these forms stand in the section. Not one that can be written.
+    static func pluralName(_ written: Set<PluralCategory>) -> String {
+        "plural_" + PluralCategory.allCases.filter(written.contains).map(\.rawValue).joined(separator: "_")
+    }
+
+    private static func forms(_ name: String) -> Set<PluralCategory>? {
+        guard name.hasPrefix("plural_") else { return nil }
+        return Set(name.split(separator: "_").dropFirst().compactMap { PluralCategory(rawValue: String($0)) })
+    }
+
+    /// What the section's forms are looked up in: true for the one that is said.
+    private static func form(
+        of number: PluralOperands, _ written: Set<PluralCategory>, _ language: Language
+    ) -> JSONValue {
+        let category = PluralRules(language)?.category(number) ?? .other
+        let said = written.contains(category) ? category : .other
+        return .object(
+            Dictionary(PluralCategory.allCases.map { ($0.rawValue, .bool($0 == said)) }) { first, _ in first })
     }
 }
 

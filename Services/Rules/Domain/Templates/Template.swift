@@ -6,18 +6,24 @@ import PushProtocol
 struct Template: Sendable {
     let text: String
     let tags: [TemplateTag]
+    /// What its plurals go by; absent: the person's.
+    let language: Language?
     private let mustache: MustacheTemplate?
 
-    init(_ text: String) throws(TemplateError) {
+    /// - Parameter language: that it is written in.
+    init(_ text: String, in language: Language? = nil) throws(TemplateError) {
         self.text = text
-        tags = try TemplateTag.scan(text)
+        self.language = language
+        let scanned = try TemplateTag.scan(text)
+        tags = scanned.tags
+        try TemplateTag.checkPlurals(tags, in: language ?? .english)
         guard !tags.isEmpty || text.contains("{{") else {
             mustache = nil
             return
         }
         do {
             // A pragma alone on its line leaves nothing behind.
-            mustache = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}\n" + text)
+            mustache = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}\n" + scanned.named)
         } catch {
             throw TemplateError(problem: "not a Mustache template: \(error)")
         }
@@ -26,7 +32,7 @@ struct Template: Sendable {
     /// The text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
         guard let mustache else { return text }
-        let log = RenderLog(voice: scope.voice)
+        let log = RenderLog(voice: scope.voice, words: language)
         let result = mustache.render(TemplateNode(root: scope.root, log: log))
         if let problem = log.problem { throw problem }
         return result
@@ -34,6 +40,6 @@ struct Template: Sendable {
 }
 
 extension Template: Hashable {
-    static func == (a: Template, b: Template) -> Bool { a.text == b.text }
+    static func == (a: Template, b: Template) -> Bool { a.text == b.text && a.language == b.language }
     func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }

@@ -5,9 +5,14 @@ import PushProtocol
 /// only; Mustache itself has no way to fail.
 final class RenderLog {
     let voice: Voice
+    /// In the language that the words are in, which need not be the person's.
+    let words: Voice
     private(set) var problem: RenderError.Problem?
 
-    init(voice: Voice) { self.voice = voice }
+    init(voice: Voice, words: Language?) {
+        self.voice = voice
+        self.words = words.map { Voice(language: $0, zone: voice.zone) } ?? voice
+    }
 
     func note(_ problem: RenderError.Problem) {
         if self.problem == nil { self.problem = problem }
@@ -74,7 +79,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     func transform(_ name: String) -> Any? {
         guard let filter = Filter(name: name) else { return nil }
         if value == .null { return filter == .optional ? TemplateBlank() : self }
-        guard let result = filter.apply(value, log.voice) else {
+        guard let result = filter.apply(value, filter.isPlural ? log.words : log.voice) else {
             log.note(.unsuitable(path: path, expected: filter.input))
             return TemplateBlank()
         }

@@ -6,10 +6,14 @@ struct TemplateTag: Hashable, Sendable {
     var path: String
     /// Outermost first, as written.
     var filters: [Filter]
-    /// How many sections it stands in.
+    /// How many sections it stands in that have names of their own, as those of plurals have not.
     var depth: Int
     /// Whether the whole template is this one tag.
     var isWhole: Bool
+    /// Whether it is a form in a plural: `{{#few}}`.
+    var isForm = false
+    /// Of a plural: the forms that stand in it.
+    var forms: [String] = []
 }
 
 /// Why a text is not a template that rules take.
@@ -22,9 +26,12 @@ extension TemplateTag {
     ///
     /// Rules take the part of Mustache that says where each value comes from: variables, sections, inverted sections and
     /// comments. Partials, blocks, pragmas and changed delimiters are refused here, before the renderer sees them.
-    static func scan(_ text: String) throws(TemplateError) -> [TemplateTag] {
+    ///
+    /// - Returns: the tags, and the text in which plurals are named by the forms that stand in them.
+    static func scan(_ text: String) throws(TemplateError) -> (tags: [TemplateTag], named: String) {
         var tags: [TemplateTag] = []
-        var open: [String] = []
+        var ranges: [Range<String.Index>] = []
+        var open: [Open] = []
         var rest = text[...]
         while let start = rest.firstRange(of: "{{") {
             let isTriple = rest[start.upperBound...].first == "{"
@@ -38,21 +45,85 @@ extension TemplateTag {
             guard var tag = try TemplateTag(inside, isUnescaped: isTriple) else { continue }
             tag.isWhole = isWhole
             let written = tag.written
+            let around = open.last
             switch tag.kind {
-            case .variable: tag.depth = open.count
+            case .variable: try tag.checkNoPlural()
             case .section, .inverted:
-                tag.depth = open.count
-                open.append(written)
+                tag.isForm = around.map { $0.plural != nil } ?? false
+                if tag.isForm, let plural = around?.plural {
+                    guard tag.kind == .section, tag.filters.isEmpty else {
+                        throw TemplateError(problem: "in a plural there are its forms only, such as {{#other}}")
+                    }
+                    tags[plural].forms.append(tag.path)
+                }
+                if tag.kind == .inverted || !tag.isPlural { try tag.checkNoPlural() }
+                open.append(Open(written: written, plural: tag.isPlural ? tags.count : nil, isForm: tag.isForm))
             case .close:
-                guard open.popLast() == written else {
+                guard let closed = open.popLast(), closed.written == written else {
                     throw TemplateError(problem: "{{/\(written)}} closes a section that is not open")
                 }
-                tag.depth = open.count
+                tag.isForm = closed.isForm
+                if let plural = closed.plural { tag.forms = tags[plural].forms }
             }
+            tag.depth = open.count { $0.plural == nil && !$0.isForm }
+            if tag.kind != .variable, tag.kind != .close, !tag.isForm, !tag.isPlural { tag.depth -= 1 }
             tags.append(tag)
+            ranges.append(start.lowerBound..<end.upperBound)
         }
-        if let left = open.last { throw TemplateError(problem: "the section {{#\(left)}} is never closed") }
-        return tags
+        if let left = open.last { throw TemplateError(problem: "the section {{#\(left.written)}} is never closed") }
+        return (tags, named(text, tags, ranges))
+    }
+
+    /// A section that is not closed yet.
+    private struct Open {
+        var written: String
+        /// Of a plural: which tag it is.
+        var plural: Int?
+        var isForm: Bool
+    }
+
+    var isPlural: Bool { filters.first?.isPlural ?? false }
+
+    private func checkNoPlural() throws(TemplateError) {
+        if filters.contains(where: \.isPlural) {
+            throw TemplateError(
+                problem:
+                    "“plural” is for sections: {{#plural(\(path))}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(\(path))}}"
+            )
+        }
+    }
+
+    private static func named(_ text: String, _ tags: [TemplateTag], _ ranges: [Range<String.Index>]) -> String {
+        var named = ""
+        var end = text.startIndex
+        for (tag, range) in zip(tags, ranges) where tag.isPlural {
+            let forms = Set(tag.forms.compactMap(PluralCategory.init(rawValue:)))
+            named += text[end..<range.lowerBound]
+            named += text[range].replacing("plural(", with: "\(Filter.pluralName(forms))(", maxReplacements: 1)
+            end = range.upperBound
+        }
+        return named + text[end...]
+    }
+
+    /// Every plural has `other`, and no form that its language does not have.
+    static func checkPlurals(_ tags: [TemplateTag], in language: Language) throws(TemplateError) {
+        for tag in tags where tag.isPlural && tag.kind == .section {
+            let known = PluralRules(language)?.categories.map(\.rawValue) ?? [PluralCategory.other.rawValue]
+            for form in tag.forms where !known.contains(form) {
+                throw TemplateError(
+                    problem:
+                        "“\(form)” is no form of numbers in \(language.tag), which has \(known.joined(separator: ", "))"
+                )
+            }
+            if Set(tag.forms).count < tag.forms.count {
+                throw TemplateError(problem: "a form stands twice in {{#\(tag.written)}}")
+            }
+            guard tag.forms.contains(PluralCategory.other.rawValue) else {
+                throw TemplateError(
+                    problem:
+                        "{{#\(tag.written)}} needs {{#other}}…{{/other}}, for every number that has no form of its own")
+            }
+        }
     }
 
     private var written: String {
@@ -90,7 +161,7 @@ extension TemplateTag {
     }
 
     private static func filter(_ name: Substring) throws(TemplateError) -> Filter {
-        guard let filter = Filter(name: String(name)) else {
+        guard !name.hasPrefix("plural_"), let filter = Filter(name: String(name)) else {
             let hint = Suggestion.nearest(to: String(name), in: Filter.names).map { "; did you mean “\($0)”?" }
             throw TemplateError(problem: "there is no filter “\(name)”" + (hint ?? ""))
         }
