@@ -109,7 +109,7 @@ import Testing
             ("unheard-of", nil, true),
         ] as [(String, Bool?, Bool)])
     func `a type is on as the person says, else as the file says`(type: String, said: Bool?, isOn: Bool) {
-        let judgement = judged(matter { $0.policy.type = type }) { $0.settings.types[type] = said }
+        let judgement = judged(matter { $0.policy.type = type }) { $0.settings.types[type] = said.map(TypeChoice.all) }
         expect(judgement, isOn ? .push : .inbox, isOn ? .wanted : .typeOff)
     }
 

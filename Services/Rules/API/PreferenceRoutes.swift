@@ -63,12 +63,16 @@ extension JSONValue {
     /// What is chosen, and what there is to choose with its effective values.
     fileprivate static func preferences(_ settings: PersonalSettings, _ house: HouseRules) -> JSONValue {
         let types = house.types.map { name, type -> (String, JSONValue) in
-            let isOn = type.isCritical || settings.types[name] ?? type.isOn
+            func isOn(_ channel: PersonalSettings.Channel) -> JSONValue {
+                .bool(type.isCritical || settings.wants(name, by: channel, house))
+            }
+            let ways = PersonalSettings.Channel.allCases.map { ($0.rawValue, isOn($0)) }
             return (
                 name,
                 [
-                    "about": .string(type.about), "on": .bool(isOn), "default": .bool(type.isOn),
+                    "about": .string(type.about), "on": isOn(.push), "default": .bool(type.isOn),
                     "critical": .bool(type.isCritical),
+                    "channels": .object(Dictionary(ways) { first, _ in first }),
                 ]
             )
         }

@@ -41,10 +41,10 @@ struct HeldItem: Sendable {
     }
 
     /// What goes into the inbox now that it is due.
-    func kept(_ judgement: Judgement, _ rule: Rule?) -> RulingWrites.Kept? {
-        guard !isKept, judgement.answer.isKept, judgement.reason != .gathered, rule?.policy.inbox ?? true else {
-            return nil
-        }
+    ///
+    /// - Parameter isWanted: whether rule and person want it there.
+    func kept(_ judgement: Judgement, isWanted: Bool) -> RulingWrites.Kept? {
+        guard !isKept, judgement.answer.isKept, judgement.reason != .gathered, isWanted else { return nil }
         return RulingWrites.Kept(
             notification: recipient.notification, person: person, saying: saying.id, thread: saying.content.thread)
     }

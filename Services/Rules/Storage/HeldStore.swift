@@ -83,7 +83,9 @@ struct HeldStore: Sendable {
                     notification: item.recipient.notification, step: item.step, event: item.event,
                     rule: item.saying.rule, person: item.person, judgement: judgement, ruleSet: found?.set.version))
             if let gathered { writes.gathered.append(gathered) }
-            if let kept = item.kept(judgement, found?.rule) { writes.inbox.append(kept) }
+            let settings = people[item.person]?.settings ?? PersonalSettings()
+            let isWanted = found.map { $0.set.house.keeps($0.rule.policy, for: settings) } ?? true
+            if let kept = item.kept(judgement, isWanted: isWanted) { writes.inbox.append(kept) }
             items[index].take(judgement, found?.rule, spread: spread)
         }
         for key in Set(charged) { writes.logs[key] = people[key]?.logs }

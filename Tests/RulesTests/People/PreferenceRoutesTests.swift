@@ -16,12 +16,16 @@ import Testing
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let answer = try await http.send(.get, "/v1/preferences")
             #expect(answer.status == 200)
+            let all: JSONValue = ["push": true, "banner": true, "inbox": true]
             let expected: JSONValue = [
-                "chosen": [:], "enabled": true, "channels": ["push": true, "banner": true], "zone": "Europe/Berlin",
+                "chosen": [:], "enabled": true, "channels": all, "zone": "Europe/Berlin",
                 "types": [
-                    "chat": ["about": "Messages", "on": true, "default": true, "critical": false],
-                    "digest": ["about": "News", "on": false, "default": false, "critical": false],
-                    "alarm": ["about": "Help", "on": true, "default": true, "critical": true],
+                    "chat": ["about": "Messages", "on": true, "default": true, "critical": false, "channels": all],
+                    "digest": [
+                        "about": "News", "on": false, "default": false, "critical": false,
+                        "channels": ["push": false, "banner": false, "inbox": true],
+                    ],
+                    "alarm": ["about": "Help", "on": true, "default": true, "critical": true, "channels": all],
                 ],
             ]
             #expect(answer.body == expected)
@@ -65,6 +69,12 @@ import Testing
                 (["zone": nil, "digest_time": nil, "mutes": ["room/1": nil, "room/2": nil]], [:]),
                 (["channels": ["banner": false, "push": true]], ["channels": ["banner": false, "push": true]]),
                 (["channels": ["banner": nil]], ["channels": ["push": true]]),
+                (["channels": nil, "types": ["chat": ["push": false]]], ["types": ["chat": ["push": false]]]),
+                (["types": ["chat": ["inbox": true]]], ["types": ["chat": ["push": false, "inbox": true]]]),
+                // A word about all of it takes the place of those about each way, and the reverse.
+                (["types": ["chat": true]], ["types": ["chat": true]]),
+                (["types": ["chat": ["banner": false]]], ["types": ["chat": ["banner": false]]]),
+                (["types": ["chat": ["banner": nil]]], [:]),
             ]
             for (patch, chosen) in patches {
                 let answer = try await http.send(
@@ -82,7 +92,10 @@ import Testing
             let wrong: [(JSONValue, Int, String)] = [
                 ([], 400, "the body"), (["push": false], 400, "enabled, channels, types"),
                 (["enabled": 1], 400, "enabled"),
-                (["types": ["chat": "off"]], 400, "types.chat"), (["channels": ["email": true]], 400, "push, banner"),
+                (["types": ["chat": "off"]], 400, "types.chat"),
+                (["channels": ["email": true]], 400, "push, banner, inbox"),
+                (["types": ["chat": ["email": true]]], 400, "push, banner, inbox"),
+                (["types": ["alarm": ["inbox": false]]], 422, "nobody can switch this off"),
                 (["zone": "CET"], 400, "zone"), (["digest_time": "24:00"], 400, "digest_time"),
                 (["quiet_hours": ["start": "22:00"]], 400, "quiet_hours.end is missing"),
                 (["quiet_hours": ["start": "22", "end": "07:00"]], 400, "quiet_hours.start"),
@@ -115,6 +128,11 @@ import Testing
                 (["channels": ["push": false]], "0 inbox channel-off"),
                 (["channels": nil, "enabled": false], "0 inbox switched-off"),
                 (["enabled": nil, "types": ["chat": false]], "0 inbox type-off"),
+                (["types": ["chat": ["push": false, "banner": true]]], "0 inbox type-channel-off"),
+                (["types": ["chat": ["inbox": false, "push": nil]]], "0 push wanted"),
+                (["types": ["chat": ["push": false]]], "0 drop type-channel-off"),
+                (["types": ["chat": nil], "channels": ["push": false, "inbox": false]], "0 drop channel-off"),
+                (["types": ["chat": false], "channels": nil], "0 inbox type-off"),
                 (["mutes": ["room/1": ["muted": false]]], "0 push wanted"),
                 (["mutes": ["room/1": ["muted": true, "until": "2026-01-10T13:00:00Z"]]], "0 inbox muted"),
             ]
@@ -128,6 +146,46 @@ import Testing
                     WHERE id = \(event)
                     """)
                 #expect(try row.single(String.self) == story)
+            }
+        }
+    }
+
+    @Test func `what is not wanted in the inbox is not kept there, whenever it is due`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            var settings = PersonalSettings(types: ["chat": .each([.inbox: false])])
+            try await http.house.choose(settings)
+            #expect(try await http.house.happen("a") == [["1"]])
+            #expect(try await http.house.inbox() == 0)
+            // In quiet hours it waits, and is pushed when they end; the inbox never has it.
+            settings.quietHours = DecisionStoreTests.night
+            try await http.house.choose(settings)
+            #expect(try await http.house.happen("b") == [[]])
+            #expect(try await http.house.held() == 1)
+            http.clock.set(moment("2026-01-10T15:00:00Z"))
+            #expect(try await http.house.release() == ["1"])
+            #expect(try await http.house.inbox() == 0)
+            // Whoever wants it again has what comes from then on.
+            try await http.house.choose(PersonalSettings(types: ["chat": .each([.push: false])]))
+            #expect(try await http.house.happen("c") == [[]])
+            #expect(try await http.house.inbox() == 1)
+        }
+    }
+
+    @Test func `devices that change different ways of a type at once all have their way`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            for _ in 0..<10 {
+                #expect(try await http.send(.patch, "/v1/preferences", ["types": nil]).status == 200)
+                try await withThrowingDiscardingTaskGroup { group in
+                    for way in ["push", "banner", "inbox"] {
+                        group.addTask {
+                            let patch: JSONValue = ["types": ["chat": .object([way: false])]]
+                            let answer = try await http.send(.patch, "/v1/preferences", patch)
+                            #expect(answer.status == 200)
+                        }
+                    }
+                }
+                let chosen = try await http.send(.get, "/v1/preferences").body["chosen"]
+                #expect(chosen == ["types": ["chat": ["push": false, "banner": false, "inbox": false]]])
             }
         }
     }

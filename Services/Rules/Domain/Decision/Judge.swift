@@ -11,6 +11,8 @@ struct Judge: Sendable {
 
     /// Judges, and charges the person's caps for what is pushed.
     func judge(_ matter: Matter, _ person: inout Person) -> Judgement {
+        var matter = matter
+        matter.policy.inbox = house.keeps(matter.policy, for: person.settings)
         let judgement = decide(matter, person)
         switch judgement.answer {
         case .push where matter.isNoise, .pushQuietly: charge(matter, &person)
@@ -82,17 +84,19 @@ extension Judge {
     private func preferences(_ matter: Matter, _ person: Person) -> Judgement.Cause? {
         guard person.settings.isOn else { return .switchedOff }
         guard person.settings.allows(.push) else { return .channelOff }
-        return unwanted(matter, person.settings)
+        return unwanted(matter, person.settings, by: .push)
     }
 
-    /// Why a person does not want what this is about, whatever the channel: the most specific word counts.
-    func unwanted(_ matter: Matter, _ settings: PersonalSettings) -> Judgement.Cause? {
+    /// Why a person does not want what this is about by this way: the most specific word counts.
+    func unwanted(
+        _ matter: Matter, _ settings: PersonalSettings, by channel: PersonalSettings.Channel
+    ) -> Judgement.Cause? {
         for name in matter.mutes.reversed() {
             guard let mute = settings.mutes[name], mute.until.map({ $0 > now }) ?? true else { continue }
             return mute.isMuted ? .muted : nil
         }
-        guard let type = matter.policy.type else { return nil }
-        return settings.types[type] ?? house.types[type]?.isOn ?? true ? nil : .typeOff
+        guard let type = matter.policy.type, !settings.wants(type, by: channel, house) else { return nil }
+        return settings.hasWord(on: type, by: channel) ? .typeChannelOff : .typeOff
     }
 }
 

@@ -31,7 +31,7 @@ struct PersonalSettings: Hashable, Sendable {
     /// Those that the person has switched.
     var channels: [Channel: Bool] = [:]
     /// By ``PreferenceType``.
-    var types: [String: Bool] = [:]
+    var types: [String: TypeChoice] = [:]
     /// By what rules give as `mutes`.
     var mutes: [String: Mute] = [:]
     var quietHours: QuietHours?
@@ -48,6 +48,8 @@ struct PersonalSettings: Hashable, Sendable {
         case push
         /// What the app shows of what comes while it is open.
         case banner
+        /// What is kept for the person to find. Banners are of what comes into it.
+        case inbox
     }
 
     func allows(_ channel: Channel) -> Bool { channels[channel] ?? true }

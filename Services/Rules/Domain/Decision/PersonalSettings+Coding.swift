@@ -20,7 +20,7 @@ extension PersonalSettings: Codable {
         for (name, isOn) in try values.decodeIfPresent([String: Bool].self, forKey: .channels) ?? [:] {
             if let channel = Channel(rawValue: name) { channels[channel] = isOn }
         }
-        types = try values.decodeIfPresent([String: Bool].self, forKey: .types) ?? [:]
+        types = try values.decodeIfPresent([String: TypeChoice].self, forKey: .types) ?? [:]
         mutes = try values.decodeIfPresent([String: Mute].self, forKey: .mutes) ?? [:]
         quietHours = try values.decodeIfPresent(QuietHours.self, forKey: .quietHours)
         zone = try values.decodeIfPresent(Zone.self, forKey: .zone)

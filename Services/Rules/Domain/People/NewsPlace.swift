@@ -36,7 +36,9 @@ extension Judge {
     /// muted what it is about, or wants no banners.
     func isShown(_ matter: Matter, to person: Person) -> Bool {
         if house.isCritical(matter.policy) { return true }
-        guard person.settings.isOn, person.settings.allows(.banner), unwanted(matter, person.settings) == nil else {
+        guard person.settings.isOn, person.settings.allows(.banner),
+            unwanted(matter, person.settings, by: .banner) == nil
+        else {
             return false
         }
         return matter.thread.map { !person.isViewing($0, now) } ?? true

@@ -17,10 +17,9 @@ extension PersonalSettings {
             members["channels"] ?? [:], at: "channels", prefix: "channels.", known: Channel.allCases.map(\.rawValue))
         for channel in Channel.allCases { self.channels[channel] = try channels.flag(channel.rawValue) }
         for (name, value) in try Self.object(members, "types") {
-            guard let isOn = value.bool else {
-                throw .invalid(path: "types.\(name)", problem: "expected true or false")
-            }
-            types[name] = isOn
+            let choice = try TypeChoice(value, at: "types.\(name)")
+            // What was taken back last leaves nothing behind.
+            if !choice.isEmpty { types[name] = choice }
         }
         for (name, value) in try Self.object(members, "mutes") {
             guard !name.isEmpty, name.count <= Rule.maximumMute, !name.utf8.contains(where: { $0 < 0x20 }) else {
@@ -68,7 +67,7 @@ extension PersonalSettings {
             members["channels"] = .object(
                 Dictionary(channels.map { ($0.key.rawValue, .bool($0.value)) }) { first, _ in first })
         }
-        if !types.isEmpty { members["types"] = .object(types.mapValues(JSONValue.bool)) }
+        if !types.isEmpty { members["types"] = .object(types.mapValues(\.json)) }
         if !mutes.isEmpty { members["mutes"] = .object(mutes.mapValues(\.json)) }
         members["quiet_hours"] = quietHours?.json
         members["digest_time"] = digestTime.map { .string($0.description) }

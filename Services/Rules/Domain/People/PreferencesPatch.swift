@@ -2,7 +2,7 @@ import PushProtocol
 
 /// The body of `PATCH /v1/preferences`: a merge patch (RFC 7396) of what its owner has chosen.
 ///
-///     {"enabled": true, "channels": {"banner": false}, "types": {"chat": false, "digest": null},
+///     {"enabled": true, "channels": {"banner": false}, "types": {"chat": false, "digest": null, "files": {"push": false}},
 ///      "mutes": {"thread/9": {"until": "2026-03-29T08:00:00Z"}, "thread/4": {"muted": false}},
 ///      "quiet_hours": {"days": ["fri", "sat"], "start": "22:00", "end": "07:00"}, "digest_time": "08:00",
 ///      "zone": "Europe/Berlin", "language": "de"}
@@ -38,7 +38,7 @@ struct PreferencesPatch: Sendable {
             guard let type = house.types[name] else {
                 return .invalid(path: "types.\(name)", problem: Self.unknown(name, house))
             }
-            if type.isCritical, value == false {
+            if type.isCritical, value == false || value.object?.values.contains(false) == true {
                 return .invalid(path: "types.\(name)", problem: "nobody can switch this off; leave it out")
             }
         }
