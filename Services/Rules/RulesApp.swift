@@ -33,7 +33,7 @@ struct RulesApp {
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 9)
+        let database = try context.database(schema: "rules", migration: 10)
 
         let courtesy = Courtesy(resting: 1)
         let events = Stage(
@@ -54,6 +54,9 @@ struct RulesApp {
         let releaser = Releaser(
             service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             courtesy: courtesy, logger: context.logger)
+        let teller = CrowdTeller(
+            service: context.name, store: CrowdStore(decisions: DecisionStore(pool: database.pool)), shelf: shelf,
+            bus: bus.bus, logger: context.logger)
         let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let reporter = Reporter(
             service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)
@@ -79,7 +82,8 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + bus.services
                 + [
-                    reloader, sweeper, tallier, reporter, releaser, bundler, corrector, KeyRefresher(verifier.rings),
+                    reloader, sweeper, tallier, reporter, releaser, teller, bundler, corrector,
+                    KeyRefresher(verifier.rings),
                     events, outcomes, erasures, hub, server,
                 ])
     }

@@ -30,11 +30,13 @@ struct DecisionStore: Sendable {
     }
 
     /// What is known of an event that was seen before.
-    private struct Memory {
+    struct Memory {
         var isSettled = false
         var answers: [UUID: Judgement.Answer] = [:]
         /// By rule: whom it told.
         var users: [String: [UserID]] = [:]
+        /// Rules whose people are told in steps, or were: that is not the event's affair any more.
+        var crowds: Set<String> = []
     }
 
     /// Decides a batch in one transaction. An event that was seen before is not decided again, and nobody is charged for
@@ -61,7 +63,8 @@ struct DecisionStore: Sendable {
                 try await transaction.take(events.filter { new.contains($0.record.key) }, now: now)
                 var present: [EventCase] = []
                 for event in events where seen[event.record.key]?.isSettled != true { present.append(event) }
-                try await gatherMembers(&present, seen, transaction)
+                let crowds = try await gatherMembers(&present, seen, transaction)
+                try await transaction.open(crowds)
                 if isLate { present = try await transaction.withoutErased(present) }
                 return try await decide(present, new: new, seen, transaction, now: now)
             }
@@ -69,30 +72,50 @@ struct DecisionStore: Sendable {
     }
 
     /// Puts the members of groups among the recipients: those who belong to it now or, for an event that was seen before,
-    /// those who were told then.
+    /// those who were told then. Statements to too many are taken out.
+    ///
+    /// - Returns: what was taken out of events that were not seen before.
     private func gatherMembers(
         _ events: inout [EventCase], _ seen: [UUID: Memory], _ transaction: PostgresTransaction
-    ) async throws {
+    ) async throws -> [Crowd] {
+        var crowds: [Crowd] = []
         let fresh = events.filter { seen[$0.record.key] == nil }.flatMap { event in
             event.statements.flatMap { statement in
                 statement.circles.map { GroupKey(app: event.record.app, group: $0.group) }
             }
         }
-        let members = try await transaction.members(of: Set(fresh))
+        let members = try await transaction.members(of: Set(fresh), atMost: Crowd.threshold + 1)
         for index in events.indices {
             let record = events[index].record
             let memory = seen[record.key]
-            events[index].statements = events[index].statements.map { statement in
+            events[index].statements = events[index].statements.compactMap { statement in
+                if memory?.crowds.contains(statement.saying.rule) == true { return nil }
+                let groups = statement.circles.map { circle in
+                    (circle, members[GroupKey(app: record.app, group: circle.group), default: []])
+                }
+                let count = groups.reduce(statement.recipients.count) { $0 + $1.1.count }
+                if memory == nil, count > Crowd.threshold {
+                    crowds.append(
+                        Crowd(
+                            event: events[index].event, rule: statement.saying.rule, arrivedAt: record.arrivedAt))
+                    return nil
+                }
                 guard !statement.circles.isEmpty else { return statement }
-                let users =
-                    memory?.users[statement.saying.rule]
-                    ?? statement.circles.flatMap { circle in
-                        members[GroupKey(app: record.app, group: circle.group), default: []]
-                            .filter(circle.takes).map(\.user)
-                    }
-                return statement.joined(by: users)
+                return statement.joined(
+                    by: memory?.users[statement.saying.rule]
+                        ?? groups.flatMap { circle, members in members.filter(circle.takes).map(\.user) })
             }
         }
+        return crowds
+    }
+
+    /// Decides about a part of a crowd, or finds the words for what was decided.
+    func decide(
+        _ event: EventCase, _ memory: Memory?, _ transaction: PostgresTransaction, now: Timestamp
+    ) async throws -> Rulings {
+        let key = event.record.key
+        return try await decide(
+            [event], new: memory == nil ? [key] : [], memory.map { [key: $0] } ?? [:], transaction, now: now)
     }
 
     /// Decides about events that nobody has decided about, and finds the words for those that somebody has.
@@ -147,6 +170,7 @@ struct DecisionStore: Sendable {
             memories[key, default: Memory()].users[try row.decode(String.self, at: 4), default: []]
                 .append(try row.decode(UserID.self, at: 5))
         }
+        for (key, rules) in try await transaction.crowds(of: keys) { memories[key, default: Memory()].crowds = rules }
         for key in try await transaction.query(DecisionStore.settled(Array(keys))).keys {
             memories[key, default: Memory()].isSettled = true
         }
@@ -171,15 +195,20 @@ struct DecisionStore: Sendable {
     private static func decisions(_ events: [UUID]) -> SQL {
         """
         SELECT event, notification, answer, until, rule, user_id FROM rules.decision
-        WHERE event = ANY(\(events)) AND step = 0 ORDER BY user_id
+        WHERE event = ANY(\(events)) AND step = 0 AND \(isOfNoCrowd) ORDER BY user_id
         """
     }
+
+    /// What is told in steps is published by whoever takes them.
+    private static let isOfNoCrowd: SQL = """
+        NOT EXISTS (SELECT FROM rules.crowd WHERE (crowd.event, crowd.rule) = (decision.event, decision.rule))
+        """
 
     private static func settled(_ keys: [UUID]) -> SQL {
         """
         SELECT key FROM rules.event WHERE key = ANY(\(keys)) AND NOT EXISTS (
             SELECT FROM rules.decision WHERE decision.event = event.key AND step = 0 AND answer LIKE 'push%'
-                AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
+                AND \(isOfNoCrowd) AND NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
         """
     }
 }

@@ -11,11 +11,11 @@ struct GroupKey: Hashable, Comparable, Sendable {
 }
 
 extension PostgresTransaction {
-    /// Who belongs to these groups, by the bytes of their ids.
-    func members(of groups: Set<GroupKey>) async throws -> [GroupKey: [Circle.Member]] {
+    /// Who belongs to these groups, by the bytes of their ids; of each so many.
+    func members(of groups: Set<GroupKey>, atMost limit: Int) async throws -> [GroupKey: [Circle.Member]] {
         guard !groups.isEmpty else { return [:] }
         var members: [GroupKey: [Circle.Member]] = [:]
-        for row in try await query(MemberRows.select(groups.sorted())) {
+        for row in try await query(MemberRows.select(groups.sorted(), limit)) {
             let key = GroupKey(app: try row.decode(AppID.self, at: 0), group: try row.decode(String.self, at: 1))
             members[key, default: []].append(
                 Circle.Member(user: try row.decode(UserID.self, at: 2), role: try row.decode(String?.self, at: 3)))
@@ -47,11 +47,14 @@ extension PostgresTransaction {
 }
 
 private enum MemberRows {
-    static func select(_ groups: [GroupKey]) -> SQL {
+    static func select(_ groups: [GroupKey], _ limit: Int) -> SQL {
         """
-        SELECT app, circle, user_id, role FROM rules.member
-            JOIN unnest(\(groups.map(\.app.rawValue)), \(groups.map(\.group))) AS new (app, circle) USING (app, circle)
-        WHERE NOT has_left ORDER BY app, circle, user_id COLLATE "C"
+        SELECT new.app, new.circle, member.user_id, member.role
+        FROM unnest(\(groups.map(\.app.rawValue)), \(groups.map(\.group))) AS new (app, circle), LATERAL (
+            SELECT user_id, role FROM rules.member
+            WHERE member.app = new.app AND member.circle = new.circle AND NOT has_left
+            ORDER BY user_id LIMIT \(limit)
+        ) AS member ORDER BY new.app, new.circle, member.user_id
         """
     }
 

@@ -31,7 +31,7 @@ struct RemnantStore: Sendable {
             ("told", "until <= \(now.date)"), ("done", "at <= \(past)"), ("member", "has_left AND at <= \(past)"),
             ("report", "at <= \(before(min(Self.patience, history)))"),
             ("presence", "expires_at <= \(before(Self.staleness))"),
-            ("erasure", "done_at <= \(past)"),
+            ("erasure", "done_at <= \(past)"), ("crowd", "ended_at <= \(past)"),
             (
                 "circle",
                 """

@@ -21,25 +21,25 @@ extension RulingWrites {
         decisions += ruled
         var rest = ruled[...]
         for statement in event.statements {
-            guard statement.audience == nil else {
+            guard !statement.isAnnounced else {
                 rest = rest.dropFirst()
                 continue
             }
             var isReferred = false
             for (recipient, ruled) in zip(statement.recipients, rest.prefix(statement.recipients.count)) {
-                let isKept = statement.isKeptNow(ruled.judgement)
-                if isKept {
+                let person = people[ruled.person] ?? Person()
+                let isDue = statement.isKeptNow(ruled.judgement)
+                if isDue, event.house.keeps(statement.policy, for: person.settings) {
                     isReferred = true
                     inbox.append(
                         Kept(
                             notification: recipient.notification, person: ruled.person, saying: statement.saying.id,
                             thread: statement.saying.content.thread))
                 }
-                if let held = Held(statement, recipient, ruled, event.record, isKept: isKept, spread: spread) {
+                if let held = Held(statement, recipient, ruled, event.record, isKept: isDue, spread: spread) {
                     isReferred = true
                     hold(held)
                 }
-                let person = people[ruled.person] ?? Person()
                 if ruled.judgement.answer == .digest,
                     let gathered = Gathered(statement, recipient, ruled, event, person, now: decidedAt)
                 {

@@ -119,7 +119,7 @@ class House:
         return int(query(self.stack, "SELECT count(*) FROM rules.event"))
 
     def clear(self) -> None:
-        query(self.stack, "TRUNCATE rules.event, rules.decision, rules.saying, rules.inbox, rules.held, rules.person")
+        query(self.stack, "TRUNCATE rules.event, rules.decision, rules.saying, rules.inbox, rules.held, rules.person, rules.crowd")
 
     # Postgres alone
 

@@ -1,0 +1,146 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+extension PostgresTransaction {
+    /// Keeps what is to be told in steps, in the transaction that decides about the rest of its event.
+    func open(_ crowds: [Crowd]) async throws {
+        for crowd in crowds.sorted(by: { ($0.key, $0.rule) < ($1.key, $1.rule) }) {
+            try await execute(try CrowdRows.insert(crowd))
+        }
+    }
+
+    /// The rules of these events whose statements are told in steps, or were.
+    func crowds(of events: Set<UUID>) async throws -> [UUID: Set<String>] {
+        var rules: [UUID: Set<String>] = [:]
+        for row in try await query("SELECT event, rule FROM rules.crowd WHERE event = ANY(\(Array(events)))") {
+            rules[try row.decode(UUID.self, at: 0), default: []].insert(try row.decode(String.self, at: 1))
+        }
+        return rules
+    }
+
+    /// The crowd whose turn it is; nobody else gets it before this transaction has ended.
+    func dueCrowd(now: Timestamp) async throws -> Crowd? {
+        try await query(CrowdRows.due(now)).first.map { row in
+            Crowd(
+                event: try WireCoding.decode(
+                    KeptEvent.self, from: Array(row.decode(String.self, at: 0).utf8),
+                    maximumSize: .max
+                ).event,
+                rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
+                told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
+        }
+    }
+
+    /// The next members of a circle, whatever their role.
+    func part(of circle: Circle, in app: AppID, after told: String) async throws -> CrowdPage.Part {
+        var members: [Circle.Member] = []
+        for row in try await query(CrowdRows.members(of: circle, in: app, after: told)) {
+            members.append(
+                Circle.Member(user: try row.decode(UserID.self, at: 0), role: try row.decode(String?.self, at: 1)))
+        }
+        return CrowdPage.Part(circle: circle, members: members, isFull: members.count == Crowd.step)
+    }
+
+    /// What was decided in the step that nobody knows to have been published.
+    func decided(of crowd: Crowd, upTo decided: String) async throws -> [(user: UserID, id: UUID, Judgement.Answer)] {
+        try await query(CrowdRows.decisions(crowd, upTo: decided)).compactMap { row in
+            let until = try row.decode(Date?.self, at: 3).map(Timestamp.init)
+            guard let answer = Judgement.Answer(word: try row.decode(String.self, at: 2), until: until) else {
+                return nil
+            }
+            return (try row.decode(UserID.self, at: 0), try row.decode(UUID.self, at: 1), answer)
+        }
+    }
+
+    /// Notes how far a crowd has come.
+    ///
+    /// - Parameter due: when somebody is to look at it again.
+    func move(_ crowd: Crowd, due: Timestamp) async throws {
+        try await execute(
+            """
+            UPDATE rules.crowd SET told = \(crowd.told), decided = \(crowd.decided), due_at = \(due.date)
+            WHERE event = \(crowd.key) AND rule = \(crowd.rule)
+            """)
+    }
+
+    /// Everybody has been told. That it was a crowd is remembered, for when the event comes again; the event is not.
+    func end(_ crowd: Crowd, now: Timestamp) async throws {
+        try await execute(
+            """
+            UPDATE rules.crowd SET body = NULL, told = '', decided = NULL, due_at = NULL, ended_at = \(now.date)
+            WHERE event = \(crowd.key) AND rule = \(crowd.rule)
+            """)
+    }
+}
+
+private enum CrowdRows {
+    static func insert(_ crowd: Crowd) throws -> SQL {
+        let body = String(decoding: try WireCoding.encode(KeptEvent(crowd.event)), as: UTF8.self)
+        return """
+            INSERT INTO rules.crowd (event, rule, body, arrived_at, due_at)
+            VALUES (\(crowd.key), \(crowd.rule), \(body)::json, \(crowd.arrivedAt.date), '-infinity')
+            ON CONFLICT DO NOTHING
+            """
+    }
+
+    static func due(_ now: Timestamp) -> SQL {
+        """
+        SELECT body::text, rule, arrived_at, told, decided FROM rules.crowd
+        WHERE due_at <= \(now.date) ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    static func members(of circle: Circle, in app: AppID, after told: String) -> SQL {
+        """
+        SELECT user_id, role FROM rules.member
+        WHERE app = \(app.rawValue) AND circle = \(circle.group) AND NOT has_left AND user_id > \(told)
+        ORDER BY user_id LIMIT \(Crowd.step)
+        """
+    }
+
+    static func decisions(_ crowd: Crowd, upTo decided: String) -> SQL {
+        """
+        SELECT user_id, notification, answer, until FROM rules.decision
+        WHERE event = \(crowd.key) AND rule = \(crowd.rule) AND step = 0
+            AND user_id COLLATE "C" > \(crowd.told) AND user_id COLLATE "C" <= \(decided)
+        ORDER BY user_id COLLATE "C"
+        """
+    }
+}
+
+extension Crowd {
+    /// Of its event.
+    var key: UUID { EventRecord.key(of: event) }
+}
+
+/// An event as it lies in a row until everybody has heard of it.
+private struct KeptEvent: Codable {
+    var app: AppID
+    var id: String
+    var source: String
+    var type: String
+    var subject: String?
+    var time: Timestamp?
+    var traceparent: String?
+    var expiresAt: Timestamp?
+    var data: JSONValue
+
+    init(_ event: DomainEvent) {
+        app = event.app
+        id = event.id
+        source = event.source
+        type = event.type
+        subject = event.subject
+        time = event.time.map(Timestamp.init)
+        traceparent = event.traceparent
+        expiresAt = event.expiresAt.map(Timestamp.init)
+        data = event.data
+    }
+
+    var event: DomainEvent {
+        DomainEvent(
+            app: app, id: id, source: source, type: type, subject: subject, time: time?.date, traceparent: traceparent,
+            expiresAt: expiresAt?.date, data: data)
+    }
+}
