@@ -35,6 +35,16 @@ import Testing
             when: { event: e }
             to: { audience: everyone }
             say: { body: x }
+          c:
+            when: { event: e }
+            to: { channel: "dHN0" }
+            say: { live-activity: { event: update, content-state: { n: 1 }, stale-date: { after: 1m } } }
+            how: { as: live-activity }
+          d:
+            when: { event: e }
+            to: { users: u, id: id }
+            say: { live-activity: { event: end, dismissal-date: { after: 1m } } }
+            how: { as: live-activity, scope: s }
         """
 
     @Test func `the schema has every key of the reader in its place, and no other`() throws {
@@ -56,6 +66,8 @@ import Testing
                     .flatMap { $0["enum"]?.array ?? [] }.compactMap(\.string))
         }
         #expect(words("rules.x.how.as") == Set(Rule.Manner.Kind.allCases.map(\.rawValue)))
+        #expect(words("rules.x.say.live-activity.event") == Set(Activity.Event.allCases.map(\.rawValue)))
+        #expect(words("rules.x.to.environment") == Set(ProviderEnvironment.allCases.map(\.rawValue)))
         #expect(words("rules.x.how.privacy") == Set(Rule.Manner.Privacy.allCases.map(\.rawValue)))
         #expect(words("rules.x.how.lane") == Set(Lane.allCases.map(\.rawValue)))
         #expect(words("rules.x.how.interruption-level") == Set(InterruptionLevel.allCases.map(\.rawValue)))

@@ -16,7 +16,7 @@ struct EventRecord: Hashable, Sendable {
     var occurredAt: Timestamp
 
     init(_ event: DomainEvent, ruleSet: UUID, arrivedAt arrival: Timestamp) {
-        key = DerivedID.uuid5(DerivedID.namespace, ["event", event.app.rawValue, event.source, event.id])
+        key = EventRecord.key(of: event)
         app = event.app
         source = event.source
         id = event.id
@@ -24,5 +24,9 @@ struct EventRecord: Hashable, Sendable {
         self.ruleSet = ruleSet
         arrivedAt = arrival
         occurredAt = event.time.map(Timestamp.init) ?? arrival
+    }
+
+    static func key(of event: DomainEvent) -> UUID {
+        DerivedID.uuid5(DerivedID.namespace, ["event", event.app.rawValue, event.source, event.id])
     }
 }

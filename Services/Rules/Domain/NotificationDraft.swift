@@ -13,6 +13,8 @@ struct NotificationDraft: Hashable, Sendable {
     var voices: Voices? = nil
     var expiresAfter: Duration?
     var delivery: DeliveryPolicy? = nil
+    /// Which of a person's tokens are meant, of the kinds that there may be several of.
+    var scope: String? = nil
     /// Each recipient's badge is how much they have not read.
     var countsUnread = false
     /// Whether people notice it, and may not want it.
@@ -27,6 +29,7 @@ struct NotificationDraft: Hashable, Sendable {
     var circles: [Circle] = []
     /// Instead of both.
     var audience: Audience.Members? = nil
+    var followed: Broadcast.Followed? = nil
 
     /// What else is known of it from the event, for the time between the event and the push.
     struct Terms: Hashable, Sendable {
@@ -39,7 +42,7 @@ struct NotificationDraft: Hashable, Sendable {
     }
 
     /// Whether it is for anybody.
-    var isForSomebody: Bool { !recipients.isEmpty || !circles.isEmpty || audience != nil }
+    var isForSomebody: Bool { !recipients.isEmpty || !circles.isEmpty || audience != nil || followed != nil }
 
     struct Recipient: Hashable, Sendable {
         var user: UserID
@@ -56,8 +59,8 @@ struct NotificationDraft: Hashable, Sendable {
             saying: Saying(
                 id: DerivedID.uuid5(DerivedID.namespace, ["saying", event.source, event.id, rule]), app: event.app,
                 rule: self.rule, lane: lane, content: content, preview: preview, mutes: mutes,
-                expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery, correlation: event.id,
-                traceparent: event.traceparent),
+                expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery, scope: scope,
+                correlation: event.id, traceparent: event.traceparent),
             policy: policy, isNoise: isNoise, countsUnread: countsUnread,
             recipients: recipients.map { recipient in
                 Notification.Recipient(
@@ -70,6 +73,12 @@ struct NotificationDraft: Hashable, Sendable {
                 Audience(
                     campaign: DerivedID.uuid5(DerivedID.namespace, ["campaign", event.source, event.id, rule]),
                     members: members)
+            },
+            broadcast: followed.map { followed in
+                Broadcast(
+                    notification: DerivedID.uuid5(
+                        DerivedID.namespace, ["broadcast", event.source, event.id, rule]),
+                    to: followed)
             })
     }
 

@@ -59,6 +59,14 @@ extension Rule {
             static let longest = Duration.seconds(30 * 86_400)
         }
 
+        /// Makes it that of something that cannot wait: what is not told now is told never.
+        ///
+        /// - Parameter hasWord: whether the rule says itself what becomes of it in quiet hours.
+        mutating func becomeMomentary(hasWordOnQuietHours hasWord: Bool) {
+            inbox = false
+            if !hasWord { quietHours = .bypass }
+        }
+
         /// Whether everything of it is summed up, rather than only what is too much.
         var sumsUpAll: Bool { digest != nil && surplus != .digest }
     }

@@ -48,11 +48,12 @@ extension Rule {
             title: try text(say.title, "\(place).title", limit: Rule.maximumTitle),
             subtitle: try text(say.subtitle, "\(place).subtitle", limit: Rule.maximumTitle),
             body: try text(say.body, "\(place).body", limit: Rule.maximumBody), badge: try badge(scope),
-            sound: how.sound, category: how.category, thread: try text(how.thread, "how.thread"),
+            sound: how.kind == .liveActivity ? nil : how.sound, category: how.category,
+            thread: try text(how.thread, "how.thread"),
             deepLink: try text(say.deepLink, "\(place).deep-link"), image: try text(say.image, "\(place).image"),
-            data: try data(say, scope, place: place), silent: how.kind == .silent,
+            data: try data(say, scope, place: place), silent: how.kind.isData,
             interruptionLevel: how.interruptionLevel,
-            collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: how.apns, fcm: how.fcm)
+            collapseKey: try collapseKey(text(how.collapseKey, "how.collapse-key")), apns: try apns(scope), fcm: fcm)
     }
 
     /// What strangers may read instead of it.
@@ -133,12 +134,13 @@ extension Rule.Wording {
                 Preview(
                     title: translation.preview?.title ?? preview.title,
                     body: translation.preview?.body ?? preview.body)
-            })
+            }, payload: payload, activity: activity)
     }
 
     /// Every tag of every wording, translations included.
     var tags: [TemplateTag] {
         [title, subtitle, body, deepLink, image].compactMap(\.self).flatMap(\.tags)
-            + (data.map { DataTemplate.object($0).tags } ?? []) + translations.values.flatMap(\.tags)
+            + [data, payload].compactMap(\.self).flatMap { DataTemplate.object($0).tags } + (activity?.tags ?? [])
+            + translations.values.flatMap(\.tags)
     }
 }

@@ -10,6 +10,7 @@ struct Rule: Hashable, Sendable {
     var groups: [GroupSelector] = []
     /// Instead of them.
     var audience: AudienceSelector?
+    var following: Following?
     var say: Wording
     var how: Manner
     var policy = Policy()
@@ -48,6 +49,9 @@ struct Rule: Hashable, Sendable {
         var data: [DataTemplate.Member]?
         /// What is pushed instead of it where ``Manner/privacy`` is not full; without variables.
         var preview: Preview?
+        /// What stands beside `aps`, for kinds that have nothing else.
+        var payload: [DataTemplate.Member]?
+        var activity: Activity?
         /// In other languages than the file's: what is absent in one of them is as it is here.
         var translations: [Language: Wording] = [:]
 
@@ -60,13 +64,6 @@ struct Rule: Hashable, Sendable {
 
     /// The manner of delivery.
     struct Manner: Hashable, Sendable {
-        enum Kind: String, Hashable, Sendable, CaseIterable {
-            case alert
-            /// Wakes the app and shows nothing.
-            case silent
-            /// Changes the number on the app's icon, and nothing else.
-            case badgeOnly = "badge-only"
-        }
         /// What leaves the house. The inbox always has all of it.
         enum Privacy: String, Hashable, Sendable, CaseIterable {
             case full
@@ -91,6 +88,8 @@ struct Rule: Hashable, Sendable {
         /// When a provider's answer is lost; absent: at least once.
         var delivery: DeliveryPolicy?
         var collapseKey: Template?
+        /// Of what a person may have several tokens for, which is meant: the id of one Live Activity, say.
+        var scope: Template?
         var apns: APNsOverride?
         var fcm: FCMOverride?
     }

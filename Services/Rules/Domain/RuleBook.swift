@@ -14,7 +14,7 @@ struct RuleBook: Sendable {
         guard ruleSet.events.contains(event.type) else { return .unknownType }
         if let expiresAt = event.expiresAt, Timestamp(expiresAt) <= now { return .expired }
         do {
-            return .notify(try ruleSet.evaluate(event), telling: try ruleSet.signals(of: event), by: ruleSet)
+            return .notify(try ruleSet.evaluate(event, now: now), telling: try ruleSet.signals(of: event), by: ruleSet)
         } catch {
             return .unrenderable(error)
         }

@@ -65,9 +65,14 @@ struct RuleSet: Sendable {
     ///
     /// Pure: the same event and rules give the same drafts. All or nothing: if one matching rule cannot be rendered, none
     /// is, so that the event can be replayed as a whole once the cause is mended.
-    func evaluate(_ event: DomainEvent) throws(RenderError) -> [NotificationDraft] {
+    ///
+    /// - Parameter now: when an event happened that does not say so itself.
+    func evaluate(
+        _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0)
+    ) throws(RenderError) -> [NotificationDraft] {
         var drafts: [NotificationDraft] = []
-        let scope = Scope(event: event, voice: house.voice)
+        var scope = Scope(event: event, voice: house.voice)
+        if event.time == nil { scope.moment = now }
         for rule in rules(for: event) {
             do {
                 let draft = try rule.draft(scope, house)
@@ -78,6 +83,19 @@ struct RuleSet: Sendable {
         }
         return drafts
     }
+
+    /// What one rule says about an event; `nil` if it is gone, does not match any more, or reaches nobody.
+    func evaluate(
+        _ event: DomainEvent, by name: String, now: Timestamp
+    ) throws(PlacedProblem) -> NotificationDraft? {
+        guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
+            return nil
+        }
+        var scope = Scope(event: event, voice: house.voice)
+        if event.time == nil { scope.moment = now }
+        let draft = try rule.draft(scope, house)
+        return draft.isForSomebody ? draft : nil
+    }
 }
 
 extension Rule {
@@ -85,9 +103,11 @@ extension Rule {
     fileprivate func draft(_ scope: Scope, _ house: HouseRules) throws(PlacedProblem) -> NotificationDraft {
         var draft = NotificationDraft(
             rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
-            delivery: how.delivery, countsUnread: how.countsUnread, isNoise: how.kind == .alert, policy: policy,
-            recipients: try recipients(scope), circles: try circles(scope), audience: try crowd(scope))
+            delivery: how.delivery, countsUnread: how.countsUnread, isNoise: noticeability != .none, policy: policy,
+            recipients: try recipients(scope), circles: try circles(scope), audience: try crowd(scope),
+            followed: try followed(scope))
         guard draft.isForSomebody else { return draft }
+        draft.scope = try tokenScope(scope)
         let utterance = try utterance(scope, house: house.language)
         draft.content = utterance.content
         draft.preview = utterance.preview

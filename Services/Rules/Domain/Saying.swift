@@ -14,6 +14,8 @@ struct Saying: Hashable, Sendable {
     var mutes: [String]
     var expiresAt: Timestamp?
     var delivery: DeliveryPolicy?
+    /// Which of a person's tokens are meant. What waits is never for such tokens, so it is not kept.
+    var scope: String? = nil
     /// The event's id.
     var correlation: String
     var traceparent: String?
@@ -34,7 +36,7 @@ struct Saying: Hashable, Sendable {
                     id: id(index, recipients), correlation: correlation, causation: correlation,
                     traceparent: traceparent),
                 app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
-                recipients: recipients)
+                scope: scope, recipients: recipients)
         }
     }
 }
@@ -54,6 +56,7 @@ extension Content {
 
 /// One event and everything that is said about it, to be judged user by user.
 struct EventCase: Sendable {
+    let event: DomainEvent
     var record: EventRecord
     var house: HouseRules
     var signals: [Signal]
@@ -69,17 +72,24 @@ struct EventCase: Sendable {
         /// The ids of its messages are made of these.
         var source: String
         var voice = ""
+        /// Which part of a crowd it is said to.
+        var part = ""
         var terms = NotificationDraft.Terms()
         var voices: Voices?
         /// Groups whose members are not among the recipients yet.
         var circles: [Circle] = []
         var audience: Audience?
+        var broadcast: Broadcast?
+
+        /// Whether it is to people whom rules do not know, in one message.
+        var isAnnounced: Bool { audience != nil || broadcast != nil }
     }
 
     init(
         _ event: DomainEvent, ruleSet: RuleSet, arrivedAt arrival: Timestamp, drafts: [NotificationDraft],
         signals: [Signal] = []
     ) {
+        self.event = event
         record = EventRecord(event, ruleSet: ruleSet.version, arrivedAt: arrival)
         house = ruleSet.house
         self.signals = signals
@@ -92,7 +102,7 @@ extension EventCase.Statement {
     ///
     /// - Parameter unread: how much each person has not read.
     func notifications(_ answers: [UUID: Judgement.Answer], unread: [PersonKey: Int]) -> [Notification] {
-        guard audience == nil else { return announcements }
+        guard !isAnnounced else { return announcements }
         func users(_ answer: Judgement.Answer) -> [Notification.Recipient] {
             recipients.filter { answers[$0.notification] == answer }.map { recipient in
                 guard countsUnread else { return recipient }
@@ -106,8 +116,8 @@ extension EventCase.Statement {
 
     /// - Parameter quietly: makes other messages, with ids of their own.
     func notifications(to recipients: [Notification.Recipient], quietly: Bool) -> [Notification] {
-        guard audience == nil else { return announcements }
-        let rule = "\(saying.app)/\(saying.rule)\(voice)" + (quietly ? "/quietly" : "")
+        guard !isAnnounced else { return announcements }
+        let rule = "\(saying.app)/\(saying.rule)\(voice)\(part)" + (quietly ? "/quietly" : "")
         return saying.notifications(to: recipients, quietly: quietly) { index, _ in
             DerivedID.message(source: source, event: saying.correlation, rule: rule, index: index)
         }
@@ -115,9 +125,9 @@ extension EventCase.Statement {
 }
 
 extension EventCase.Statement {
-    /// The one message to an audience. It is said again when the event comes again, and begins one campaign.
+    /// The one message to an audience, or to all who follow something. It is said again when the event comes again, and begins one campaign.
     private var announcements: [Notification] {
-        guard let audience else { return [] }
+        guard isAnnounced else { return [] }
         let id = DerivedID.message(
             source: source, event: saying.correlation, rule: "\(saying.app)/\(saying.rule)", index: 0)
         return [
@@ -126,7 +136,8 @@ extension EventCase.Statement {
                     id: id, correlation: saying.correlation, causation: saying.correlation,
                     traceparent: saying.traceparent),
                 app: saying.app, rule: saying.rule, lane: saying.lane, content: saying.preview ?? saying.content,
-                expiresAt: saying.expiresAt, delivery: saying.delivery, recipients: [], audience: audience)
+                expiresAt: saying.expiresAt, delivery: saying.delivery, scope: saying.scope, recipients: [],
+                audience: audience, broadcast: broadcast)
         ]
     }
 
@@ -148,7 +159,7 @@ extension EventCase.Statement {
 
     /// One for each voice that its people have to be spoken to in.
     func voiced(_ people: [PersonKey: Person]) -> [EventCase.Statement] {
-        guard let voices, audience == nil else { return [self] }
+        guard let voices, !isAnnounced else { return [self] }
         var order: [Voice] = []
         var groups: [Voice: [Notification.Recipient]] = [:]
         for recipient in recipients {

@@ -11,15 +11,19 @@ extension RuleFileReader {
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
         let to = table["to"].flatMap { address($0, shapes) }
-        let say = table["say"].map { wording($0, shapes) } ?? Rule.Wording()
+        let say = table["say"].map { wording($0, shapes, isWhole: true) } ?? Rule.Wording()
         let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
         let policy = table["policy"].map { self.policy($0, shapes, house) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
-        let rule = Rule(
-            name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, say: say, how: how,
-            policy: policy)
+        var rule = Rule(
+            name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
+            say: say, how: how, policy: policy)
+        if rule.noticeability == .momentary {
+            rule.policy.becomeMomentary(hasWordOnQuietHours: table["policy"].map(speaksOfQuiet) ?? false)
+        }
         if problems.count == found {
             checkSense(rule, field)
+            checkKind(rule, field)
             if let field = table["policy"] { checkPolicy(rule, field) }
             checkPrivacy(rule, field)
         }
@@ -45,8 +49,14 @@ extension RuleFileReader {
         case .badgeOnly
         where rule.how.badge == nil && !rule.how.countsUnread && rule.to.allSatisfy({ $0.badge == nil }):
             report(field, "“as: badge-only” needs a “badge”, under “how” or in “to”")
-        case .alert, .silent, .badgeOnly: break
+        case .alert, .silent, .badgeOnly, .voip, .pushToTalk, .liveActivity, .location, .complication, .fileProvider,
+            .mdm, .widgets, .controls:
+            break
         }
+    }
+
+    private func speaksOfQuiet(_ policy: Field) -> Bool {
+        policy.node.mapping?.keys.contains { $0.scalar?.string == "quiet-hours" } ?? false
     }
 
     /// What a rule that is not told in full needs, and what it would tell nevertheless.
@@ -68,13 +78,15 @@ extension RuleFileReader {
     }
 
     private func checkPolicy(_ rule: Rule, _ field: Field) {
-        if rule.audience != nil {
+        if rule.audience != nil || rule.following != nil {
             report(
                 field,
-                "the registry alone knows who belongs to an audience, so nobody can be asked: there is no “policy”, and it is in no inbox; a “group” has both"
+                "who belongs to an audience is not known here, so nobody can be asked: there is no “policy”, and it is in no inbox; a “group” has both"
             )
-        } else if rule.how.kind != .alert {
-            report(field, "only an alert makes noise: “as: \(rule.how.kind.rawValue)” needs no policy")
+        } else if rule.noticeability == .momentary {
+            checkMomentary(rule, field)
+        } else if rule.noticeability == .none {
+            report(field, "only what makes noise has a policy: “as: \(rule.how.kind.rawValue)” needs none here")
         } else if rule.policy.presence == .thread, rule.how.thread == nil {
             report(field, "“presence: thread” needs the “thread” that this is about, under “how”")
         }
@@ -142,6 +154,12 @@ extension RuleFileReader {
                     let selector = groupSelector(table, shapes)
                 else { return nil }
                 address.groups.append(selector)
+            } else if !names.isDisjoint(with: Rule.Following.What.allCases.map(\.rawValue)) {
+                guard let following = following(field, shapes) else { return nil }
+                if fields.count > 1 {
+                    report(field, "what is followed stands alone: the provider alone knows who follows it")
+                }
+                address.following = following
             } else if !names.isDisjoint(with: ["audience", "topic", "tag"]) {
                 guard let table = table(field, keys: ["audience", "topic", "tag"]),
                     let audience = audienceSelector(table, shapes)
@@ -163,6 +181,7 @@ extension RuleFileReader {
         var users: [Rule.Selector] = []
         var groups: [Rule.GroupSelector] = []
         var audience: Rule.AudienceSelector?
+        var following: Rule.Following?
     }
 
     private func userSelector(_ field: Field, _ shapes: [EventShape]) -> Rule.Selector? {

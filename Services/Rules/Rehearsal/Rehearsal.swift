@@ -119,8 +119,8 @@ extension Rehearsal {
         keep(writes, Dictionary(event.statements.map { ($0.saying.id, $0.saying) }) { first, _ in first }, now)
         var rest = ruled[...]
         for statement in event.statements {
-            // An audience is ruled about as one.
-            let badges = statement.audience == nil ? statement.recipients.map(\.badge) : [nil]
+            // An audience is ruled about as one, and so is whoever follows something.
+            let badges = statement.isAnnounced ? [nil] : statement.recipients.map(\.badge)
             for (ruled, badge) in zip(rest.prefix(badges.count), badges) {
                 tell(ruled, statement.saying, badge: statement.countsUnread ? count(ruled.person) : badge, now)
             }

@@ -83,17 +83,17 @@ extension EventCase.Statement {
         [terms.plan?.endsAt(in: person.settings.zone ?? house.zone), saying.expiresAt].compactMap(\.self).min()
     }
 
-    /// What is told to an audience asks nobody: one decision stands for all.
+    /// What is told to an audience, or to all who follow something, asks nobody: one decision stands for all.
     fileprivate func announcement(_ record: EventRecord) -> Ruled? {
-        guard let audience else { return nil }
+        let told: (id: UUID, spoken: String, reason: Judgement.Cause)? =
+            audience.map { ($0.campaign, $0.members.spoken, .audience) }
+            ?? broadcast.map { ($0.notification, $0.followed.spoken, .broadcast) }
         // No user has this id: it is for whoever reads the decision.
-        let name = UserID(rawValue: audience.members.spoken)
-        return name.map { name in
-            Ruled(
-                notification: audience.campaign, step: 0, event: record.key, rule: saying.rule,
-                person: PersonKey(app: saying.app, user: name), judgement: Judgement(answer: .push, reason: .audience),
-                ruleSet: record.ruleSet)
-        }
+        guard let told, let name = UserID(rawValue: told.spoken.excerpt(200)) else { return nil }
+        return Ruled(
+            notification: told.id, step: 0, event: record.key, rule: saying.rule,
+            person: PersonKey(app: saying.app, user: name), judgement: Judgement(answer: .push, reason: told.reason),
+            ruleSet: record.ruleSet)
     }
 
     /// What the event's own times and what is known of its item make of it, before the person is asked.

@@ -34,6 +34,8 @@ struct Judgement: Hashable, Sendable {
         /// The person wants no pushes, and may have banners.
         case channelOff = "channel-off"
         case typeOff = "type-off"
+        /// The person wants the type, and not by this way.
+        case typeChannelOff = "type-channel-off"
         case muted
         case present
         case viewing
@@ -47,6 +49,8 @@ struct Judgement: Hashable, Sendable {
         case criticalStorm = "critical-storm"
         /// It is told to all of an audience, whom the registry knows and rules do not.
         case audience
+        /// It is told to all who follow something at a provider, which alone knows them.
+        case broadcast
         /// It is for a later moment, which the event names.
         case scheduled
         /// It is said with others, in one.

@@ -8,6 +8,8 @@ struct Scope: Hashable, Sendable {
 
     let root: JSONValue
     var voice: Voice
+    /// When it happened.
+    var moment = Timestamp(milliseconds: 0)
 
     /// Of a summary, whose variables are not an event's.
     init(root: JSONValue, voice: Voice) {
@@ -24,6 +26,7 @@ struct Scope: Hashable, Sendable {
             "time": event.time.map { .string(RFC3339.string(from: $0)) } ?? .null,
         ])
         root = .object(members)
+        if let time = event.time { moment = Timestamp(time) }
     }
 
     subscript(path: String) -> JSONValue? { root[path: path] }
