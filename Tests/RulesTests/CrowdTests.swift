@@ -205,6 +205,21 @@ import Testing
         }
     }
 
+    @Test func `whoever is forgotten while a crowd is told does not hear of it`() async throws {
+        try await withPlace { (place: Place) async throws in
+            try await place.gather(1200)
+            try await place.happen("a")
+            #expect(try await place.teller.tellNext())
+            let person = PersonKey(app: AppID(rawValue: "test")!, user: user("u-999"))
+            try await place.pool.execute(
+                "INSERT INTO rules.erasure (person, erased_at) VALUES (\(person.digest), \(place.clock.now.date))")
+            try await place.tell()
+            #expect(try place.ids().count == 1199)
+            // No name is left in what is remembered of a crowd.
+            #expect(try await RulesDatabase.count("rules.crowd WHERE told = '' AND body IS NULL", place.pool) == 1)
+        }
+    }
+
     @Test func `a rule that is gone ends its crowd, and says so`() async throws {
         try await withPlace { (place: Place) async throws in
             try await place.gather(1300)

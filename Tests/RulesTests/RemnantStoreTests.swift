@@ -20,6 +20,12 @@ import Testing
                 try await pool.execute("INSERT INTO rules.circle VALUES ('test', \(empty), \(at))")
                 try await pool.execute("INSERT INTO rules.circle VALUES ('test', \(name), \(at))")
                 try await pool.execute("INSERT INTO rules.erasure VALUES (gen_random_uuid(), \(long), \(at))")
+                // One that is over, and one that is still told.
+                try await pool.execute(
+                    """
+                    INSERT INTO rules.crowd (event, rule, arrived_at, due_at, ended_at)
+                    VALUES (gen_random_uuid(), 'only', \(long), NULL, \(at)), (gen_random_uuid(), 'only', \(long), \(at), NULL)
+                    """)
                 try await pool.execute(
                     "INSERT INTO rules.presence VALUES ('test', '1', \(name), NULL, \(name == "old" ? lately : now.date))"
                 )
@@ -50,7 +56,7 @@ import Testing
             #expect(
                 swept.deleted == [
                     "told": 1, "done": 1, "member": 1, "report": 0, "presence": 1, "erasure": 1, "circle": 1,
-                    "digest": 1,
+                    "digest": 1, "crowd": 1,
                 ])
             #expect(try await RulesDatabase.count("rules.erasure", pool) == 2)
             func left(_ query: SQL) async throws -> [String] {
