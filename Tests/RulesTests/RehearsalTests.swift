@@ -204,8 +204,9 @@ import Testing
                 "    APNs (iOS, macOS, watchOS): never sent; the sender refuses it as payload-too-large (5068 of 4096 bytes)"
             ), "\(lines)")
         #expect(lines.contains("    FCM (Android, web, iOS by Firebase): 17 of 4096 bytes"))
-        let call = Self.platforms.replacing(
-            "how: { badge", with: #"how: { apns: { headers: { apns-push-type: complication } }, badge"#)
+        let call = Self.platforms
+            .replacing(#"say: { body: "{{name}}" }"#, with: #"say: { data: { name: "{{name}}" } }"#)
+            .replacing(#"how: { badge: unread, thread: "{{room}}" }"#, with: "how: { as: complication }")
         let calls = try preview([line("e0", at: "2026-01-10T12:00:00Z")], rules: call)
         #expect(calls.contains { $0.hasPrefix("    APNs (iOS, macOS, watchOS), complication tokens only: ") })
         #expect(!calls.contains { $0.contains("FCM") })

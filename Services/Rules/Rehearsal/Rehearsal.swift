@@ -177,7 +177,9 @@ extension Rehearsal {
         let ruled = Ruled(
             notification: item.recipient.notification, step: item.step, event: item.event, rule: rule.name,
             person: item.person, judgement: judgement, ruleSet: set.version)
-        if let kept = item.kept(judgement, rule) {
+        let settings = people[item.person]?.settings ?? PersonalSettings()
+        let isWanted = set.house.keeps(rule.policy, for: settings)
+        if let kept = item.kept(judgement, isWanted: isWanted) {
             unread[item.person, default: []].append(kept)
             item.isKept = true
         }
