@@ -56,7 +56,7 @@ struct RulesApp {
             courtesy: courtesy, logger: context.logger)
         let teller = CrowdTeller(
             service: context.name, store: CrowdStore(decisions: DecisionStore(pool: database.pool)), shelf: shelf,
-            bus: bus.bus, logger: context.logger)
+            bus: bus.bus, courtesy: courtesy, logger: context.logger)
         let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let reporter = Reporter(
             service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)

@@ -11,35 +11,29 @@ import ServiceLifecycle
 struct CrowdTeller: Service {
     /// How often it looks when nothing is due.
     static let pace = Duration.milliseconds(250)
-    static let longestRest = Duration.seconds(1)
 
     let service: String
     let store: CrowdStore
     let shelf: RuleShelf
     let bus: any MessageBus
+    var courtesy = Courtesy(resting: 1)
     var now: @Sendable () -> Timestamp = { .now }
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                var rest = Self.pace
-                do {
-                    let begin = ContinuousClock.now
-                    // As long as the step took: database and cores are free for half of the time, for those who wait.
-                    if try await tellNext() { rest = min(ContinuousClock.now - begin, Self.longestRest) }
-                    if trouble { logger.notice("Crowds are told again") }
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning("Crowds cannot be told now; they wait", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: rest)) != nil else { return }
-            }
+        await Rounds(
+            every: Self.pace, trouble: "Crowds cannot be told now; they wait", relief: "Crowds are told again",
+            logger: logger
+        ).run { try await tellDue() }
+    }
+
+    /// Tells all crowds that are due, a step of each in turn.
+    private func tellDue() async throws {
+        while true {
+            let begun = ContinuousClock.now
+            guard try await tellNext(), !Task.isCancelled else { return }
+            // Database and cores are free for half of the time, as long as somebody waits.
+            try await Task.sleep(for: courtesy.rest(after: .now - begun))
         }
     }
 
