@@ -20,22 +20,10 @@ struct Sweeper: Service {
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            var trouble = false
-            while !Task.isCancelled {
-                do {
-                    try await sweep()
-                    trouble = false
-                } catch {
-                    if !trouble, !Task.isCancelled {
-                        logger.warning("What is old cannot be deleted now", metadata: [LogKey.error: "\(error)"])
-                    }
-                    trouble = true
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
-            }
-        }
+        await Rounds(
+            every: Self.pace, trouble: "What is old cannot be deleted now", relief: "What is old is deleted again",
+            logger: logger
+        ).run { try await sweep() }
     }
 
     /// Looks at everything once.

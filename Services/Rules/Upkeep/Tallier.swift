@@ -15,17 +15,13 @@ struct Tallier: Service {
     let logger: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                let start = ContinuousClock.now
-                do {
-                    try await store.count(now: now())
-                } catch {
-                    logger.debug("What came of the rules cannot be counted now", metadata: [LogKey.error: "\(error)"])
-                }
-                // Cancelled: shutting down.
-                guard (try? await Task.sleep(for: Self.rest(after: ContinuousClock.now - start))) != nil else { return }
-            }
+        await Rounds(
+            every: Self.pace, trouble: "What came of the rules cannot be counted now",
+            relief: "What came of the rules is counted again", logger: logger
+        ).runPausing {
+            let start = ContinuousClock.now
+            try await store.count(now: now())
+            return Self.rest(after: .now - start)
         }
     }
 
