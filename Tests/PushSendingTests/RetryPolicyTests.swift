@@ -51,13 +51,13 @@ import Testing
     @Test func `the eighth try is the last, before the runtime's limit of attempts is`() {
         var waited = Duration.zero
         for attempt in 1..<StagePolicy().maximumAttempts {
-            guard case .retry(let level) = decide(.zero, attempt: attempt, firstSeen: .sample + (.zero - waited)) else {
+            guard case .retry(let level) = decide(.zero, attempt: attempt, firstSeen: .sample - waited) else {
                 Issue.record("given up after \(attempt)")
                 return
             }
             waited += level.delay
         }
-        let last = decide(.zero, attempt: StagePolicy().maximumAttempts, firstSeen: .sample + (.zero - waited))
+        let last = decide(.zero, attempt: StagePolicy().maximumAttempts, firstSeen: .sample - waited)
         #expect(last == .exhausted(.minutes15))
     }
 

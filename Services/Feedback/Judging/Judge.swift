@@ -71,9 +71,9 @@ struct Judge: Service {
 
     /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
     func tidy() async throws -> Bool {
-        try await store.forgetPulses(before: now() + (.zero - Self.memory))
-        try await store.forgetErasures(before: now() + (.zero - Self.erasureMemory))
-        return try await store.forgetEvidence(before: now() + (.zero - retention))
+        try await store.forgetPulses(before: now() - Self.memory)
+        try await store.forgetErasures(before: now() - Self.erasureMemory)
+        return try await store.forgetEvidence(before: now() - retention)
     }
 
     /// One look at every lane, and whatever follows.

@@ -23,18 +23,13 @@ enum TallyPlan {
         var hour = Self.hour(of: now)
         while now - hour <= reach {
             if isDue(hour, counted[hour], now: now) { due.append(hour) }
-            hour = Timestamp(milliseconds: hour.milliseconds - milliseconds)
+            hour = hour - Self.hour
         }
         return due
     }
 
     /// The hour in which a moment is.
-    static func hour(of moment: Timestamp) -> Timestamp {
-        let since = moment.milliseconds % milliseconds
-        return Timestamp(milliseconds: moment.milliseconds - (since < 0 ? since + milliseconds : since))
-    }
-
-    private static var milliseconds: Int64 { hour.components.seconds * 1000 }
+    static func hour(of moment: Timestamp) -> Timestamp { moment.rounded(downTo: hour) }
 
     private static func isDue(_ hour: Timestamp, _ counted: Timestamp?, now: Timestamp) -> Bool {
         guard let counted else { return true }

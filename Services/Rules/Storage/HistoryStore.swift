@@ -38,10 +38,10 @@ struct HistoryStore: Sendable {
         /// What is written here must be older than that to go.
         fileprivate func past(_ terms: HistoryTerms, now: Timestamp) -> Date {
             switch self {
-            case .decision, .outcome, .receipt, .event: (now + (.zero - terms.history)).date
-            case .inbox: (now + (.zero - terms.inbox)).date
+            case .decision, .outcome, .receipt, .event: (now - terms.history).date
+            case .inbox: (now - terms.inbox).date
             // Whatever is in an inbox was said before.
-            case .saying: (now + (.zero - max(terms.inbox, terms.history))).date
+            case .saying: (now - max(terms.inbox, terms.history)).date
             }
         }
 

@@ -58,7 +58,7 @@ struct NewsStore: Sendable {
     }
 
     private static func query(_ listeners: [Listener], now: Timestamp) -> SQL {
-        let settled = now + (.zero - patience)
+        let settled = now - patience
         return """
             SELECT \(InboxStore.columns), inbox.written::text AS transaction, listener.index AS listener
             FROM unnest(

@@ -24,7 +24,7 @@ struct RemnantStore: Sendable {
     ///
     /// - Returns: how many rows of each table; and whether there may be more.
     func sweep(now: Timestamp) async throws -> (deleted: [String: Int], isMore: Bool) {
-        func before(_ age: Duration) -> Date { (now + (.zero - age)).date }
+        func before(_ age: Duration) -> Date { (now - age).date }
         let past = before(Self.patience)
         let idle = before(Self.idleness)
         let conditions: [(table: String, over: SQL)] = [

@@ -62,10 +62,10 @@ final class InboxHub: Service {
     func listener(_ person: PersonKey, after place: NewsPlace?) async throws -> NewsStore.Listener {
         let now = now()
         if let place {
-            return NewsStore.Listener(person: person, after: place, since: now + (.zero - NewsStore.horizon))
+            return NewsStore.Listener(person: person, after: place, since: now - NewsStore.horizon)
         }
         return NewsStore.Listener(
-            person: person, after: try await store.edge(), since: now + (.zero - NewsStore.patience))
+            person: person, after: try await store.edge(), since: now - NewsStore.patience)
     }
 
     /// The next news after a place, or that there are none yet. Cancelled: that it is over.

@@ -35,7 +35,7 @@ struct SweepStore: Sendable {
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
-            let before = (now + (.zero - StaleRule.forgetAfter)).date
+            let before = (now - StaleRule.forgetAfter).date
             _ = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))")
             if end == nil {
@@ -59,8 +59,8 @@ struct SweepStore: Sendable {
     }
 
     static func marking(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
-        let flagged = (now + (.zero - StaleRule.flagAfter)).date
-        let ended = (now + (.zero - StaleRule.endAfter)).date
+        let flagged = (now - StaleRule.flagAfter).date
+        let ended = (now - StaleRule.endAfter).date
         return """
             UPDATE registry.registration SET
                 stale_since = coalesce(stale_since, \(now.date)),

@@ -17,9 +17,9 @@ struct StreamProgress {
 
     /// From when on to read now. By time, since an offset says nothing in a stream that was deleted and declared anew.
     func start(now: Timestamp) -> Timestamp {
-        let earliest = Timestamp(milliseconds: now.milliseconds - memory.wholeMilliseconds)
+        let earliest = now - memory
         guard let readUntil else { return earliest }
-        return max(earliest, Timestamp(milliseconds: readUntil.milliseconds - Self.overlap.wholeMilliseconds))
+        return max(earliest, readUntil - Self.overlap)
     }
 
     /// Notes a mark before it is published.

@@ -41,8 +41,5 @@ package struct LanePulse: Codable, Hashable, Sendable {
 
 extension Timestamp {
     /// The first moment of the minute (UTC) that this one lies in.
-    package var minute: Timestamp {
-        let offset = milliseconds % 60_000
-        return Timestamp(milliseconds: milliseconds - (offset < 0 ? offset + 60_000 : offset))
-    }
+    package var minute: Timestamp { rounded(downTo: .seconds(60)) }
 }

@@ -26,8 +26,19 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         return Timestamp(milliseconds: a.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000)
     }
 
+    package static func - (a: Timestamp, b: Duration) -> Timestamp { a + (.zero - b) }
+
     /// How long after `b` this moment is; negative if before.
     package static func - (a: Timestamp, b: Timestamp) -> Duration { .milliseconds(a.milliseconds - b.milliseconds) }
+
+    /// The last moment that is no later and lies a whole number of `step` after 1970 began.
+    ///
+    /// - Parameter step: whole milliseconds.
+    package func rounded(downTo step: Duration) -> Timestamp {
+        let length = (Timestamp(milliseconds: 0) + step).milliseconds
+        let offset = milliseconds % length
+        return Timestamp(milliseconds: milliseconds - (offset < 0 ? offset + length : offset))
+    }
 }
 
 extension Timestamp: Codable {

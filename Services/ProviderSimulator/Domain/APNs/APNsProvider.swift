@@ -123,7 +123,7 @@ final class APNsProvider: Sendable {
             guard answer.status == 410 else { return }
             switch answer.timestamp {
             case .absent: break
-            case .ago(let duration): writer.member("timestamp", (now + (.zero - duration)).milliseconds)
+            case .ago(let duration): writer.member("timestamp", (now - duration).milliseconds)
             case .at(let moment): writer.member("timestamp", moment.milliseconds)
             }
         }
