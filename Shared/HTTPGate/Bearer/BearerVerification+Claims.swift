@@ -29,14 +29,6 @@ extension BearerVerification {
 }
 
 extension JSONValue {
-    fileprivate var number: Double? {
-        switch self {
-        case .int(let value): Double(value)
-        case .double(let value): value
-        case .null, .bool, .string, .array, .object: nil
-        }
-    }
-
     /// Whether a claim that is one text or a list of them has `text`.
     fileprivate func names(_ text: String) -> Bool {
         string == text || array?.contains(.string(text)) == true

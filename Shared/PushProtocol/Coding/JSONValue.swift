@@ -30,6 +30,15 @@ package enum JSONValue: Hashable, Sendable {
     package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
     package var object: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
 
+    /// The value of any JSON number.
+    package var number: Double? {
+        switch self {
+        case .int(let value): Double(value)
+        case .double(let value): value
+        case .null, .bool, .string, .array, .object: nil
+        }
+    }
+
     /// The text, or null.
     package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 

@@ -132,14 +132,3 @@ extension MemberReader {
         }
     }
 }
-
-extension JSONValue {
-    /// An integer or a decimal number.
-    fileprivate var number: Double? {
-        switch self {
-        case .int(let int): Double(int)
-        case .double(let double): double
-        case .null, .bool, .string, .array, .object: nil
-        }
-    }
-}

@@ -51,7 +51,7 @@ extension Activity {
             aps["dismissal-date"] = .int(try dismissalDate.seconds(scope, "\(place).dismissal-date"))
         }
         if let relevance = try relevance?.render(scope, place: "\(place).relevance-score") {
-            guard relevance.isNumber else {
+            guard relevance.number != nil else {
                 let path = self.relevance?.tags.first?.path ?? "the relevance score"
                 throw PlacedProblem("\(place).relevance-score", .unsuitable(path: path, expected: "a number"))
             }
@@ -93,14 +93,5 @@ extension Activity.Moment {
             throw PlacedProblem("\(place).at", .unsuitable(path: at, expected: Activity.Moment.expectation))
         }
         return (moment + offset).seconds
-    }
-}
-
-extension JSONValue {
-    fileprivate var isNumber: Bool {
-        switch self {
-        case .int, .double: true
-        case .null, .bool, .string, .array, .object: false
-        }
     }
 }

@@ -90,14 +90,3 @@ extension Matcher.Comparison {
         }
     }
 }
-
-extension JSONValue {
-    /// The value of any JSON number.
-    var number: Double? {
-        switch self {
-        case .int(let value): Double(value)
-        case .double(let value): value
-        case .null, .bool, .string, .array, .object: nil
-        }
-    }
-}

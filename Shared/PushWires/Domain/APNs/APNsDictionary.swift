@@ -75,13 +75,3 @@ enum APNsDictionary {
 enum LiveActivityEvent: String, Sendable {
     case start, update, end
 }
-
-extension JSONValue {
-    fileprivate var number: Double? {
-        switch self {
-        case .int(let value): Double(value)
-        case .double(let value): value
-        case .null, .bool, .string, .array, .object: nil
-        }
-    }
-}

@@ -96,7 +96,7 @@ extension FCMShape {
         case .integer:
             (value.int ?? value.string.flatMap { Int64($0) }).flatMap { Int32(exactly: $0) } == nil
                 ? "not-an-integer" : nil
-        case .number: Self.isNumber(value) ? nil : "not-a-number"
+        case .number: value.number == nil ? "not-a-number" : nil
         case .duration: value.string.flatMap(FCMDuration.init) == nil ? "not-a-duration" : nil
         case .timestamp: value.string.flatMap(RFC3339.date(from:)) == nil ? "not-a-time" : nil
         case .choice(let names, let ignoresCase):
@@ -105,13 +105,6 @@ extension FCMShape {
         case .stringMap: Self.isStringMap(value) ? nil : "not-a-map-of-strings"
         case .verbatim: value.object == nil ? "not-an-object" : nil
         case .list, .object: nil
-        }
-    }
-
-    private static func isNumber(_ value: JSONValue) -> Bool {
-        switch value {
-        case .int, .double: true
-        case .null, .bool, .string, .array, .object: false
         }
     }
 
