@@ -36,7 +36,3 @@ struct StreamProgress {
         return readUntil == nil
     }
 }
-
-extension Duration {
-    fileprivate var wholeMilliseconds: Int64 { Int64(self / .milliseconds(1)) }
-}
