@@ -15,8 +15,7 @@ struct CampaignsCommand: AsyncParsableCommand {
         @Option(help: "How many to print.") var limit = 50
 
         func run() async throws {
-            if let app, AppID(rawValue: app) == nil { throw Refusal("“\(app)” is not an app's id") }
-            let app = app.flatMap(AppID.init(rawValue:))
+            let app = try app.map { try AppID(named: $0) }
             let (unfinished, limit) = (unfinished, max(1, limit))
             let campaigns = try await withDatabase {
                 try await CampaignBook($0).list(app: app, unfinished: unfinished, limit: limit)

@@ -13,10 +13,7 @@ struct ExplainCommand: AsyncParsableCommand {
     @Option(help: "Only this user's story.") var user: String?
 
     func run() async throws {
-        let app = try app.map { name in
-            guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
-            return id
-        }
+        let app = try app.map { try AppID(named: $0) }
         let question = ExplanationStore.Question(event: event, app: app, user: user)
         let isKnown = try await withDatabase { database in
             let store = ExplanationStore(database)

@@ -19,9 +19,7 @@ struct FeedbackCommand: AsyncParsableCommand {
         @Option(help: "Only this app's; every app's when it is not given.") var app: String?
 
         func parsed() throws -> AppID? {
-            guard let app else { return nil }
-            guard let id = AppID(rawValue: app) else { throw Refusal("“\(app)” is not an app's id") }
-            return id
+            try app.map { try AppID(named: $0) }
         }
     }
 

@@ -48,9 +48,7 @@ struct KeysCommand: AsyncParsableCommand {
         private func scope() throws -> AppID? {
             switch (app, allApps) {
             case (nil, true): return nil
-            case (let name?, false):
-                guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
-                return id
+            case (let name?, false): return try AppID(named: name)
             case (nil, false): throw Refusal("for which app? Say --app, or --all-apps")
             case (.some, true): throw Refusal("either --app or --all-apps, not both")
             }

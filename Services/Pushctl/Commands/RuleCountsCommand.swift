@@ -17,10 +17,7 @@ struct RuleCountsCommand: AsyncParsableCommand {
     @Option(help: "Until when; now.") var until: String?
 
     func run() async throws {
-        let app = try app.map { name in
-            guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
-            return id
-        }
+        let app = try app.map { try AppID(named: $0) }
         let until = try until.map(moment) ?? .now
         let from = try from.map(moment) ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
         guard from < until, until - from <= CountStore.longestWindow else {

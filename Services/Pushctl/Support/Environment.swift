@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PushProtocol
 import ServiceKit
 
 /// What a command reads of its surroundings, checked like a service's configuration.
@@ -47,6 +48,14 @@ struct Refusal: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
+}
+
+extension AppID {
+    /// The app that somebody named.
+    init(named name: String) throws {
+        guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
+        self = id
+    }
 }
 
 /// `--apps`, for every command that needs to know the apps.

@@ -21,10 +21,7 @@ extension DevicesCommand {
         var withTokens = false
 
         func run() async throws {
-            let app = try app.map { name in
-                guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
-                return id
-            }
+            let app = try app.map { try AppID(named: $0) }
             let query = ExportQuery(format: try chosenFormat(), withTokens: withTokens)
             let file = try target()
             do {
