@@ -40,12 +40,7 @@ extension Rule {
         var circles: [Circle] = []
         for (index, selector) in groups.enumerated() {
             let place = groups.count == 1 ? "to" : "to.\(index)"
-            let name: String
-            do { name = try selector.group.render(scope) } catch { throw PlacedProblem("\(place).group", error) }
-            guard let group = name.groupName else {
-                let path = selector.group.tags.first?.path ?? "the group"
-                throw PlacedProblem("\(place).group", .unsuitable(path: path, expected: "a group's name"))
-            }
+            let group = try selector.group.renderGroupName(scope, place: "\(place).group")
             let excluded = Selector(users: "", except: selector.except)
             circles.append(
                 Circle(group: group, roles: selector.roles, except: try excluded.excluded(scope, place: place)))
@@ -55,13 +50,8 @@ extension Rule {
 
     func crowd(_ scope: Scope) throws(PlacedProblem) -> Audience.Members? {
         func name(_ template: Template, _ word: String) throws(PlacedProblem) -> GroupName {
-            let text: String
-            do { text = try template.render(scope) } catch { throw PlacedProblem("to.\(word)", error) }
-            guard let name = GroupName(rawValue: text) else {
-                let path = template.tags.first?.path ?? "the \(word)"
-                throw PlacedProblem("to.\(word)", .unsuitable(path: path, expected: GroupName.rule))
-            }
-            return name
+            try template.render(
+                scope, place: "to.\(word)", "the \(word)", expected: GroupName.rule, as: GroupName.init(rawValue:))
         }
         switch audience {
         case nil: return Optional.none
@@ -77,5 +67,12 @@ extension String {
     var groupName: String? {
         let name = replacing("\0", with: "")
         return name.isEmpty || name.utf8.count > Circle.maximumName ? nil : name
+    }
+}
+
+extension Template {
+    /// The name of a group, for one event.
+    func renderGroupName(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
+        try render(scope, place: place, "the group", expected: "a group's name", as: \.groupName)
     }
 }

@@ -19,12 +19,7 @@ struct MembershipSource: Hashable, Sendable {
     func signal(_ event: DomainEvent, _ scope: Scope) throws(RenderError) -> Signal? {
         guard when.events.contains(event.type), when.holds(event) else { return nil }
         do throws(PlacedProblem) {
-            let name: String
-            do { name = try group.render(scope) } catch { throw PlacedProblem("group", error) }
-            guard let name = name.groupName else {
-                throw PlacedProblem(
-                    "group", .unsuitable(path: group.tags.first?.path ?? "the group", expected: "a group's name"))
-            }
+            let name = try group.renderGroupName(scope, place: "group")
             var members: [UserID: String?] = [:]
             for named in try users.named(scope, place: change.rawValue) {
                 members[named.user] = .some(try role(of: named) ?? fixedRole)

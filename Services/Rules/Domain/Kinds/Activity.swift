@@ -64,14 +64,10 @@ extension Activity {
     }
 
     private func id(of channel: Template, _ scope: Scope, _ place: String) throws(PlacedProblem) -> String {
-        let place = "\(place).input-push-channel"
-        let text: String
-        do { text = try channel.render(scope) } catch { throw PlacedProblem(place, error) }
-        guard ChannelID(rawValue: text) != nil else {
-            let path = channel.tags.first?.path ?? "the channel"
-            throw PlacedProblem(place, .unsuitable(path: path, expected: ChannelID.rule))
-        }
-        return text
+        try channel.render(
+            scope, place: "\(place).input-push-channel", "the channel", expected: ChannelID.rule,
+            as: ChannelID.init(rawValue:)
+        ).rawValue
     }
 
     /// Every tag in it.

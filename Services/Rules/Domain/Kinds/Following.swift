@@ -19,20 +19,15 @@ extension Rule {
     func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Followed? {
         guard let following else { return nil }
         let place = "to.\(following.what.rawValue)"
-        let name: String
-        do { name = try following.name.render(scope) } catch { throw PlacedProblem(place, error) }
-        let (followed, expected): (Broadcast.Followed?, String) =
-            switch following.what {
-            case .channel:
-                (ChannelID(rawValue: name).map { .channel($0, following.environment) }, ChannelID.rule)
-            case .topic: (FCMTopic(rawValue: name).map(Broadcast.Followed.topic), FCMTopic.rule)
-            case .condition: (FCMCondition(rawValue: name).map(Broadcast.Followed.condition), FCMCondition.rule)
-            }
-        guard let followed else {
-            let path = following.name.tags.first?.path ?? "the name"
-            throw PlacedProblem(place, .unsuitable(path: path, expected: expected))
+        func named<Name: CheckedText>(_ type: Name.Type) throws(PlacedProblem) -> Name {
+            try following.name.render(
+                scope, place: place, "the name", expected: Name.rule, as: Name.init(rawValue:))
         }
-        return followed
+        switch following.what {
+        case .channel: return .channel(try named(ChannelID.self), following.environment)
+        case .topic: return .topic(try named(FCMTopic.self))
+        case .condition: return .condition(try named(FCMCondition.self))
+        }
     }
 }
 

@@ -115,15 +115,10 @@ extension Rule {
     /// Which of a person's tokens of this kind are meant.
     func tokenScope(_ scope: Scope) throws(PlacedProblem) -> String? {
         guard let template = how.scope else { return nil }
-        let name: String
-        do { name = try template.render(scope) } catch { throw PlacedProblem("how.scope", error) }
-        guard (1...Notification.maximumScope).contains(name.count) else {
-            let path = template.tags.first?.path ?? "the scope"
-            throw PlacedProblem(
-                "how.scope",
-                .unsuitable(path: path, expected: "a scope of 1 to \(Notification.maximumScope) characters"))
-        }
-        return name
+        return try template.render(
+            scope, place: "how.scope", "the scope",
+            expected: "a scope of 1 to \(Notification.maximumScope) characters"
+        ) { name in (1...Notification.maximumScope).contains(name.count) ? name : nil }
     }
 }
 

@@ -33,7 +33,7 @@ indirect enum DataTemplate: Hashable, Sendable {
         case .value(let path, let filters):
             do { return try DataTemplate.value(at: path, filters, scope) } catch { throw PlacedProblem(place, error) }
         case .text(let template):
-            do { return .string(try template.render(scope)) } catch { throw PlacedProblem(place, error) }
+            return .string(try template.render(scope, place: place))
         case .array(let elements):
             var values: [JSONValue] = []
             for (index, element) in elements.enumerated() {

@@ -29,6 +29,25 @@ struct Template: Sendable {
         }
     }
 
+    /// The text for one event, of what stands at a place of its rule.
+    func render(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
+        do { return try render(scope) } catch { throw PlacedProblem(place, error) }
+    }
+
+    /// The text for one event, where not every text will do.
+    ///
+    /// - Parameters:
+    ///   - what: what to call it where it has no variable.
+    ///   - read: the text as what is wanted; `nil` where it is not.
+    func render<Value>(
+        _ scope: Scope, place: String, _ what: String, expected: String, as read: (String) -> Value?
+    ) throws(PlacedProblem) -> Value {
+        guard let value = read(try render(scope, place: place)) else {
+            throw PlacedProblem(place, .unsuitable(path: tags.first?.path ?? what, expected: expected))
+        }
+        return value
+    }
+
     /// The text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
         guard let mustache else { return text }
