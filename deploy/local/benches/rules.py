@@ -114,8 +114,8 @@ class Bench:
         self.house.purge()
         self.house.schedule(self.options.items, seconds=60, wait=5)
         begin = time.monotonic()
-        during = self.interactive(f"while {self.options.items:,} items fall due", 900, lambda: not self.house.waiting())
-        eventually(lambda: not self.house.waiting(), 900, "the last item")
+        during = self.interactive(f"while {self.options.items:,} items fall due", 900, lambda: not self.house.is_waiting())
+        eventually(lambda: not self.house.is_waiting(), 900, "the last item")
         if not self.house.stack.depth(NOTIFICATIONS["bulk"]):
             raise SystemExit("nothing was said of what fell due: this measures nothing")
         self.figures.add(
