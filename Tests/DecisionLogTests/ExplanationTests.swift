@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -9,9 +8,6 @@ import Testing
 
 /// Why somebody was pushed, or not, on the tables of rules.
 @Suite(.timeLimit(.minutes(2))) struct ExplanationTests {
-    private static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/Rules/Storage/Migrations").path
-
     private let event = UUID(uuidString: "00000000-0000-5000-8000-000000000001")!
     private let pushed = UUID(uuidString: "00000000-0000-5000-8000-00000000000a")!
     private let capped = UUID(uuidString: "00000000-0000-5000-8000-00000000000b")!
@@ -19,14 +15,9 @@ import Testing
     private let noon = Date(timeIntervalSince1970: 1_767_225_600)
 
     private func withStore(_ body: (ExplanationStore, PostgresPool) async throws -> Void) async throws {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "rules", directory: Self.migrations, configuration: configuration,
-                logger: Logger(label: "tests"))
-            try await TestDatabase.withPool(configuration) { pool in
-                try await fill(pool)
-                try await body(ExplanationStore(pool), pool)
-            }
+        try await TestSchema.rules.withPool { pool in
+            try await fill(pool)
+            try await body(ExplanationStore(pool), pool)
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -9,37 +8,30 @@ import Testing
 
 /// What an operator sees of campaigns and decides about them, on the registry's own tables.
 @Suite(.timeLimit(.minutes(2))) struct CampaignBookTests {
-    private static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
     private static let id = UUID(uuidString: "0c0c0c0c-0000-5000-8000-000000000001")!
 
     /// A campaign of two ranges, one of them done, of which a list is kept; and an older one of another app.
     private func withBook(_ body: (CampaignBook, PostgresPool) async throws -> Void) async throws {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "registry", directory: Self.migrations, configuration: configuration,
-                logger: Logger(label: "tests.pushctl"))
-            try await TestDatabase.withPool(configuration) { pool in
-                try await pool.execute(
-                    """
-                    INSERT INTO registry.campaign
-                        (id, app, rule, notification, audience, state, estimate, rate, created_at, cut_off, finished_at)
-                    VALUES
-                        (\(Self.id), 'family-portal', 'news', '', 'everyone', 'running', 1000, 50,
-                            now() - interval '11 s', now() - interval '10 s', NULL),
-                        (gen_random_uuid(), 'hide-and-seek', 'news', '', 'topic chat', 'done', 10, NULL,
-                            now() - interval '1 day', now() - interval '1 day', now())
-                    """)
-                try await pool.execute(
-                    """
-                    INSERT INTO registry.campaign_range
-                        (campaign, number, lower, upper, position, users, devices, pushes, without, looked, done)
-                    VALUES (\(Self.id), 0, '', 'm', 'm', 200, 250, 2, 5, 250, true),
-                        (\(Self.id), 1, 'm', NULL, 'n', 40, 50, 1, 0, 50, false)
-                    """)
-                try await pool.execute("INSERT INTO registry.campaign_member VALUES (\(Self.id), 'a')")
-                try await body(CampaignBook(pool), pool)
-            }
+        try await TestSchema.registry.withPool { pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign
+                    (id, app, rule, notification, audience, state, estimate, rate, created_at, cut_off, finished_at)
+                VALUES
+                    (\(Self.id), 'family-portal', 'news', '', 'everyone', 'running', 1000, 50,
+                        now() - interval '11 s', now() - interval '10 s', NULL),
+                    (gen_random_uuid(), 'hide-and-seek', 'news', '', 'topic chat', 'done', 10, NULL,
+                        now() - interval '1 day', now() - interval '1 day', now())
+                """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign_range
+                    (campaign, number, lower, upper, position, users, devices, pushes, without, looked, done)
+                VALUES (\(Self.id), 0, '', 'm', 'm', 200, 250, 2, 5, 250, true),
+                    (\(Self.id), 1, 'm', NULL, 'n', 40, 50, 1, 0, 50, false)
+                """)
+            try await pool.execute("INSERT INTO registry.campaign_member VALUES (\(Self.id), 'a')")
+            try await body(CampaignBook(pool), pool)
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -10,17 +9,13 @@ import Testing
 
 /// An import does to the registry's tables what registering does.
 @Suite(.timeLimit(.minutes(5))) struct ImportStoreTests {
-    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
     static let app = AppID(rawValue: "family-portal")!
 
     static func withRegistry<R: Sendable>(
         lockTimeout: Duration? = nil, _ body: (PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "registry", directory: migrations, configuration: configuration,
-                logger: Logger(label: "tests.pushctl"))
+            try await TestSchema.registry.make(in: configuration)
             var configuration = configuration
             if let lockTimeout { configuration.lockTimeout = lockTimeout }
             return try await TestDatabase.withPool(configuration, body)

@@ -1,6 +1,5 @@
 import Foundation
 import HTTPGate
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -53,25 +52,19 @@ import Testing
     }
 
     @Test func `the keys of rules are taken by rules, and for what rules answers`() async throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Services/Rules/Storage/Migrations").path
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "rules", directory: folder, configuration: configuration, logger: Logger(label: "tests"))
-            try await TestDatabase.withPool(configuration) { pool in
-                var random = SplitMix(seed: 6)
-                let key = APIKey(using: &random)
-                let store = KeyStore(pool, of: .rules)
-                try await store.add(
-                    key, name: "desk", app: nil, operations: KeyedService.rules.operations, expiresAt: nil)
-                let grant = try #require(try await APIKeyStore(pool, schema: "rules").grant(of: key.id))
-                try grant.check(key, now: Date())
-                for operation in KeyedService.rules.operations { try grant.check(operation) }
-                try await APIKeyStore(pool, schema: "rules").touch(key.id)
-                #expect(try await store.list().first?.lastUsedAt != nil)
-                #expect(try await store.revoke(key.id))
-                #expect(try await store.list().first?.revokedAt != nil)
-            }
+        try await TestSchema.rules.withPool { pool in
+            var random = SplitMix(seed: 6)
+            let key = APIKey(using: &random)
+            let store = KeyStore(pool, of: .rules)
+            try await store.add(
+                key, name: "desk", app: nil, operations: KeyedService.rules.operations, expiresAt: nil)
+            let grant = try #require(try await APIKeyStore(pool, schema: "rules").grant(of: key.id))
+            try grant.check(key, now: Date())
+            for operation in KeyedService.rules.operations { try grant.check(operation) }
+            try await APIKeyStore(pool, schema: "rules").touch(key.id)
+            #expect(try await store.list().first?.lastUsedAt != nil)
+            #expect(try await store.revoke(key.id))
+            #expect(try await store.list().first?.revokedAt != nil)
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -9,43 +8,35 @@ import Testing
 
 /// What an operator sees and decides, on feedback's own tables.
 @Suite(.timeLimit(.minutes(2))) struct QuarantineStoreTests {
-    private static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/Feedback/Storage/Migrations").path
-
     private let app = AppID(rawValue: "family-portal")!
     private let device = UUID(uuidString: "11111111-1111-5111-8111-111111111111")!
     private let now = Date(timeIntervalSince1970: 1_767_225_600)
 
     /// Three registrations of two apps in quarantine, the first with two pieces of evidence, and one not in it.
     private func withQuarantine(_ body: (QuarantineStore, PostgresPool) async throws -> Void) async throws {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "feedback", directory: Self.migrations, configuration: configuration,
-                logger: Logger(label: "tests.pushctl"))
-            try await TestDatabase.withPool(configuration) { pool in
-                let others = [UUID(), UUID(), UUID()]
-                for (device, app, decision) in [
-                    (device, "family-portal", "quarantined"), (device, "family-portal", "quarantined"),
-                    (others[0], "family-portal", "quarantined"), (others[1], "hide-and-seek", "quarantined"),
-                    (others[2], "family-portal", "published"),
-                ] {
-                    try await pool.execute(
-                        """
-                        INSERT INTO feedback.evidence (notification_id, device_id, app, provider, environment, finding,
-                            reason, observed_at, decision, detail)
-                        VALUES (gen_random_uuid(), \(device), \(app), 'apns', 'production', 'suspect', 'BadDeviceToken',
-                            \(now), \(decision), 'storm')
-                        """)
-                }
+        try await TestSchema.feedback.withPool { pool in
+            let others = [UUID(), UUID(), UUID()]
+            for (device, app, decision) in [
+                (device, "family-portal", "quarantined"), (device, "family-portal", "quarantined"),
+                (others[0], "family-portal", "quarantined"), (others[1], "hide-and-seek", "quarantined"),
+                (others[2], "family-portal", "published"),
+            ] {
                 try await pool.execute(
                     """
-                    INSERT INTO feedback.guard (app, provider, environment, tripped_at, held_until, refused, answered)
-                    VALUES
-                        ('family-portal', 'apns', 'production', \(now), \(now), 30, 100),
-                        ('hide-and-seek', 'apns', 'production', \(now), \(now), NULL, NULL)
+                    INSERT INTO feedback.evidence (notification_id, device_id, app, provider, environment, finding,
+                        reason, observed_at, decision, detail)
+                    VALUES (gen_random_uuid(), \(device), \(app), 'apns', 'production', 'suspect', 'BadDeviceToken',
+                        \(now), \(decision), 'storm')
                     """)
-                try await body(QuarantineStore(pool), pool)
             }
+            try await pool.execute(
+                """
+                INSERT INTO feedback.guard (app, provider, environment, tripped_at, held_until, refused, answered)
+                VALUES
+                    ('family-portal', 'apns', 'production', \(now), \(now), 30, 100),
+                    ('hide-and-seek', 'apns', 'production', \(now), \(now), NULL, NULL)
+                """)
+            try await body(QuarantineStore(pool), pool)
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -9,15 +8,8 @@ import TestSupport
 
 /// A real database with the schema of rules in it.
 enum RulesDatabase {
-    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/Rules/Storage/Migrations").path
-
     static func withPool<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "rules", directory: migrations, configuration: configuration, logger: Logger(label: "tests"))
-            return try await TestDatabase.withPool(configuration, body)
-        }
+        try await TestSchema.rules.withPool(body)
     }
 
     /// How many rows a table of rules has.

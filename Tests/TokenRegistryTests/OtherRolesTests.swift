@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import TestSupport
 import Testing
@@ -8,17 +7,10 @@ import Testing
 
 /// Tokens are the registry's alone: no other service's role reads or writes anything of it.
 @Suite(.timeLimit(.minutes(2))) struct OtherRolesTests {
-    private static let services = URL(filePath: StoreFixture.migrations).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
     @Test(arguments: ["heliograph_rules", "heliograph_feedback"])
     func `no other service's role gets at the registry's tables`(role: String) async throws {
         try await TestDatabase.withDatabase { configuration in
-            for (schema, service) in [("registry", "TokenRegistry"), ("rules", "Rules"), ("feedback", "Feedback")] {
-                try await PostgresMigrator.migrate(
-                    schema: schema, directory: Self.services.appending(path: "\(service)/Storage/Migrations").path,
-                    configuration: configuration, logger: Logger(label: "tests.registry"))
-            }
+            for schema in [TestSchema.registry, .rules, .feedback] { try await schema.make(in: configuration) }
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
             let limited = try PostgresConfiguration(
                 url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3D\(role)", applicationName: "tests"

@@ -1,6 +1,5 @@
 import Foundation
 import HTTPGate
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -15,9 +14,7 @@ import Testing
     /// Every statement runs with the rights of the service's role alone.
     private static func asService(_ body: (PostgresPool, PostgresPool) async throws -> Void) async throws {
         try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "registry", directory: Fixture.migrations, configuration: configuration,
-                logger: Logger(label: "tests.registry"))
+            try await TestSchema.registry.make(in: configuration)
             let separator = try TestDatabase.serverURL.contains("?") ? "&" : "?"
             let limited = try PostgresConfiguration(
                 url: "\(TestDatabase.serverURL)\(separator)options=-c%20role%3Dheliograph_token_registry",

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import TestSupport
@@ -8,20 +7,12 @@ import TestSupport
 
 /// The registry's schema in a database of the test's own.
 enum StoreFixture {
-    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Services/TokenRegistry/Storage/Migrations").path
-
     static func withStore<R: Sendable>(
         devicesPerUser: Int = RegistrationStore.usualDevicesPerUser,
         _ body: (RegistrationStore, PostgresPool) async throws -> R
     ) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "registry", directory: migrations, configuration: configuration,
-                logger: Logger(label: "tests.registry"))
-            return try await TestDatabase.withPool(configuration) { pool in
-                try await body(RegistrationStore(pool, devicesPerUser: devicesPerUser), pool)
-            }
+        try await TestSchema.registry.withPool { pool in
+            try await body(RegistrationStore(pool, devicesPerUser: devicesPerUser), pool)
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import Postgres
 import PushProtocol
 import Synchronization
@@ -9,10 +8,6 @@ import TestSupport
 
 /// Feedback's schema in a database of the test's own, with a clock that the test moves.
 struct FeedbackFixture {
-    static let migrations = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Services/Feedback/Storage/Migrations").path
-
     final class Clock: Sendable {
         private let moment = Mutex(Timestamp.start)
         var now: Timestamp { moment.withLock { $0 } }
@@ -29,18 +24,13 @@ struct FeedbackFixture {
         settlingTime: Duration = .seconds(120), guardRule: GuardRule = GuardRule(),
         suspicionRule: SuspicionRule = SuspicionRule(), _ body: (FeedbackFixture) async throws -> R
     ) async throws -> R {
-        try await TestDatabase.withDatabase { configuration in
-            try await PostgresMigrator.migrate(
-                schema: "feedback", directory: migrations, configuration: configuration,
-                logger: Logger(label: "tests.feedback"))
-            return try await TestDatabase.withPool(configuration) { pool in
-                let clock = Clock()
-                return try await body(
-                    FeedbackFixture(
-                        pool: pool, clock: clock,
-                        evidence: EvidenceStore(pool, settlingTime: settlingTime, now: { clock.now }),
-                        judgement: JudgementStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
-            }
+        try await TestSchema.feedback.withPool { pool in
+            let clock = Clock()
+            return try await body(
+                FeedbackFixture(
+                    pool: pool, clock: clock,
+                    evidence: EvidenceStore(pool, settlingTime: settlingTime, now: { clock.now }),
+                    judgement: JudgementStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
         }
     }
 

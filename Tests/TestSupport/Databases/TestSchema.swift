@@ -1,0 +1,37 @@
+internal import Foundation
+internal import Logging
+package import Postgres
+
+/// What a service keeps in the database, as its own migrations make it.
+package enum TestSchema: String, Sendable {
+    case registry, rules, feedback
+
+    private var service: String {
+        switch self {
+        case .registry: "TokenRegistry"
+        case .rules: "Rules"
+        case .feedback: "Feedback"
+        }
+    }
+
+    /// The folder of the service's migrations.
+    package var migrations: String {
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Services/\(service)/Storage/Migrations").path
+    }
+
+    /// Makes it in a database.
+    package func make(in configuration: PostgresConfiguration) async throws {
+        try await PostgresMigrator.migrate(
+            schema: rawValue, directory: migrations, configuration: configuration, logger: Logger(label: "tests.schema")
+        )
+    }
+
+    /// A database of its own with this in it, and a pool on that.
+    package func withPool<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await make(in: configuration)
+            return try await TestDatabase.withPool(configuration, body)
+        }
+    }
+}
