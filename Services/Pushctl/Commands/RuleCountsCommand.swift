@@ -18,13 +18,10 @@ struct RuleCountsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let app = try app.map { try AppID(named: $0) }
-        let until = try until.map(moment) ?? .now
-        let from = try from.map(moment) ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
-        guard from < until, until - from <= CountStore.longestWindow else {
-            let days = CountStore.longestWindow.components.seconds / 86_400
-            throw Refusal("--from is not before --until, or more than \(days) days before it")
+        guard let window = CountWindow(from: try from.map(moment), until: try until.map(moment) ?? .now) else {
+            throw Refusal("--from is not before --until, or more than \(CountWindow.longestInDays) days before it")
         }
-        let counts = try await withDatabase { try await CountStore($0).counts(of: app, from: from, until: until) }
+        let counts = try await withDatabase { try await CountStore($0).counts(of: app, in: window) }
         for line in counts.lines { print(line) }
         if counts.countedAt == nil {
             FileHandle.standardError.write(Data("no hour of it was counted; is rules running?\n".utf8))

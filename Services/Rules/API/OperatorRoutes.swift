@@ -8,9 +8,6 @@ import PushProtocol
 struct OperatorRoutes: Sendable {
     static let usualPage = 50
 
-    /// The window of who does not name one.
-    static let usualWindow = Duration.seconds(86_400)
-
     let explanations: ExplanationStore
     let counts: CountStore
     let keys: KeyGate
@@ -26,25 +23,20 @@ struct OperatorRoutes: Sendable {
         router.get("v1/operator/counts") { request, context in
             await keys.answer(request, context, .readCounts) { query in
                 let app = try query.has("app") ? query.app() : nil
-                let (from, until) = try window(query)
-                return (app, { try await counts.counts(of: app, from: from, until: until).json })
+                let window = try window(query)
+                return (app, { try await counts.counts(of: app, in: window).json })
             }
         }
     }
 
-    private func window(_ query: Query) throws(APIRefusal) -> (from: Timestamp, until: Timestamp) {
+    private func window(_ query: Query) throws(APIRefusal) -> CountWindow {
         let until = try moment("until", query) ?? now()
-        let from =
-            try moment("from", query)
-            ?? Timestamp(milliseconds: until.milliseconds - Self.usualWindow.components.seconds * 1000)
-        guard from < until, until - from <= CountStore.longestWindow else {
+        guard let window = CountWindow(from: try moment("from", query), until: until) else {
             throw APIRefusal(
                 status: .badRequest,
-                message:
-                    "“from” is not before “until”, or more than \(CountStore.longestWindow.components.seconds / 86_400) days before it"
-            )
+                message: "“from” is not before “until”, or more than \(CountWindow.longestInDays) days before it")
         }
-        return (from, until)
+        return window
     }
 
     private func moment(_ name: String, _ query: Query) throws(APIRefusal) -> Timestamp? {

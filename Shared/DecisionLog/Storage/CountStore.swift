@@ -4,8 +4,6 @@ package import PushProtocol
 
 /// What rules counted, rule by rule. Reads only; rules count every ten minutes, from the log of decisions.
 package struct CountStore: Sendable {
-    /// The longest window.
-    package static let longestWindow = Duration.seconds(400 * 86_400)
     /// The most rows of one answer: those of which most was sent.
     package static let mostRows = 1000
 
@@ -13,13 +11,11 @@ package struct CountStore: Sendable {
 
     package init(_ database: PostgresPool) { self.database = database }
 
-    /// Sums the hours from that in which `from` is up to that in which `until` is, `until` itself being outside.
+    /// Sums the hours of a window.
     ///
     /// - Parameter app: `nil`: every app's.
-    package func counts(of app: AppID?, from: Timestamp, until: Timestamp) async throws(PostgresError) -> RuleCounts {
-        let hour: Int64 = 3_600_000
-        let start = Timestamp(milliseconds: from.milliseconds / hour * hour).date
-        let end = Timestamp(milliseconds: (until.milliseconds + hour - 1) / hour * hour).date
+    package func counts(of app: AppID?, in window: CountWindow) async throws(PostgresError) -> RuleCounts {
+        let (start, end) = (window.start.date, window.end.date)
         let ofApp: SQL = app.map { "AND app = \($0.rawValue)" } ?? ""
         let rows = try await database.query(
             """

@@ -14,8 +14,8 @@ import Testing
     /// `sent unsent accepted failed opened dismissed` of each rule in the day before `now`.
     private static func counts(_ house: DecisionStoreTests.House, app: AppID? = app) async throws -> [String] {
         let now = house.clock.now
-        let from = Timestamp(milliseconds: now.milliseconds - 86_400_000)
-        return try await CountStore(house.pool).counts(of: app, from: from, until: now + .seconds(1)).rows.map { row in
+        let window = CountWindow(from: now - .seconds(86_400), until: now + .seconds(1))!
+        return try await CountStore(house.pool).counts(of: app, in: window).rows.map { row in
             let figures = row.figures
             return
                 "\(row.rule) \(figures.sent) \(figures.unsent) \(figures.accepted) \(figures.failed) \(figures.opened) "

@@ -55,7 +55,7 @@ import Yams
             "maximum: \(InboxRoutes.largestPage), default: \(InboxRoutes.usualPage)",
             "maximum: \(ExplanationStore.largestPage), default: \(OperatorRoutes.usualPage)",
             "maxItems: \(ExplanationStore.mostEvents), items", "at most \(CloudEvents.maximumNameLength) bytes",
-            "maxItems: \(CountStore.mostRows)", "at most \(CountStore.longestWindow.components.seconds / 86_400) days",
+            "maxItems: \(CountStore.mostRows)", "at most \(CountWindow.longestInDays) days",
             "maxItems: \(ReadingBody.mostItems)", "maxItems: \(ReceiptsBody.mostReceipts)",
             "maxProperties: \(PreferencesPatch.mostMutes)", "maximum: \(Signal.longestLease.components.seconds)",
             "on \(PresenceStore.mostDevices) other devices",
