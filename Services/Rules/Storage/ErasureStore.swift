@@ -132,6 +132,8 @@ enum Turn: Int, Sendable {
     case outcomes
     /// Deleting what is old is one process's affair at a time.
     case history
+    /// Counting is; whoever comes second leaves it to the first.
+    case tallies
 
     private static let space = 0x4845_4C49
 

@@ -23,7 +23,7 @@ struct TallyStore: Sendable {
             case .othersAreAtIt: return counted
             }
         }
-        let past = Timestamp(milliseconds: now.milliseconds - TallyPlan.retention.components.seconds * 1000).date
+        let past = (now - TallyPlan.retention).date
         try await Outage.ofDatabase {
             for table: SQL in ["rules.tally", "rules.tally_hour"] {
                 try await pool.execute("DELETE FROM \(table) WHERE hour < \(past)")
@@ -32,14 +32,15 @@ struct TallyStore: Sendable {
         return counted
     }
 
-    private enum Turn {
+    /// What came of an hour.
+    private enum Count {
         case done, doneByAnother, othersAreAtIt
     }
 
-    private func count(_ hour: Timestamp, now: Timestamp) async throws -> Turn {
+    private func count(_ hour: Timestamp, now: Timestamp) async throws -> Count {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
-                guard try await transaction.query(Self.lock).single(Bool.self) else { return .othersAreAtIt }
+                guard try await transaction.query(Turn.tallies.attempt).single(Bool.self) else { return .othersAreAtIt }
                 // Who had the lock before may have counted it.
                 let known = try await transaction.query(Self.countedHour(hour)).first
                 if let counted = try known.map({ Timestamp(try $0.decode(Date.self, at: 0)) }) {
@@ -53,20 +54,17 @@ struct TallyStore: Sendable {
     }
 
     private func countedHours(now: Timestamp) async throws -> [Timestamp: Timestamp] {
-        let oldest = Timestamp(milliseconds: now.milliseconds - TallyPlan.reach.components.seconds * 1000)
+        let oldest = TallyPlan.hour(of: now - TallyPlan.reach)
         return try await Outage.ofDatabase {
             var hours: [Timestamp: Timestamp] = [:]
             for row in try await pool.query(
-                "SELECT hour, counted_at FROM rules.tally_hour WHERE hour >= \(TallyPlan.hour(of: oldest).date)")
+                "SELECT hour, counted_at FROM rules.tally_hour WHERE hour >= \(oldest.date)")
             {
                 hours[Timestamp(try row.decode(Date.self, at: 0))] = Timestamp(try row.decode(Date.self, at: 1))
             }
             return hours
         }
     }
-
-    /// Until the transaction ends; whoever does not get it leaves the counting to who has it.
-    private static var lock: SQL { "SELECT pg_try_advisory_xact_lock(hashtext('rules.tally'))" }
 
     private static func countedHour(_ hour: Timestamp) -> SQL {
         "SELECT counted_at FROM rules.tally_hour WHERE hour = \(hour.date)"
