@@ -71,8 +71,7 @@ struct RuleSet: Sendable {
         _ event: DomainEvent, now: Timestamp = Timestamp(milliseconds: 0)
     ) throws(RenderError) -> [NotificationDraft] {
         var drafts: [NotificationDraft] = []
-        var scope = Scope(event: event, voice: house.voice)
-        if event.time == nil { scope.moment = now }
+        let scope = scope(of: event, now: now)
         for rule in rules(for: event) {
             do {
                 let draft = try rule.draft(scope, house)
@@ -91,10 +90,14 @@ struct RuleSet: Sendable {
         guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
             return nil
         }
+        let draft = try rule.draft(scope(of: event, now: now), house)
+        return draft.isForSomebody ? draft : nil
+    }
+
+    private func scope(of event: DomainEvent, now: Timestamp) -> Scope {
         var scope = Scope(event: event, voice: house.voice)
         if event.time == nil { scope.moment = now }
-        let draft = try rule.draft(scope, house)
-        return draft.isForSomebody ? draft : nil
+        return scope
     }
 }
 

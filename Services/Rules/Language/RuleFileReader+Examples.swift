@@ -5,17 +5,17 @@ extension RuleFileReader {
     /// Tries every rule on the examples of its events: one that no example wakes is dead, and one that cannot say what it
     /// should about an example cannot say it about an event either.
     func check(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
-        let awake = examples(in: catalog, thatWake: ruleSet)
+        let tried = Self.withoutAttributes(ruleSet)
+        let awake = examples(in: catalog, thatWake: tried)
         for rule in ruleSet.rules {
             guard let events = awake[rule.name] else {
                 let key = "rules.\(rule.name).when"
                 report(line: line(of: key), key: key, "none of the event's examples matches")
                 continue
             }
-            let alone = Self.tried([rule], of: ruleSet)
             for event in events {
                 do {
-                    _ = try alone.evaluate(event)
+                    _ = try tried.evaluate(event, by: rule.name, now: Timestamp(milliseconds: 0))
                 } catch {
                     let key = "rules.\(rule.name).\(error.place)"
                     report(line: line(of: key), key: key, "with an example of \(event.type): \(error.problem)")
@@ -29,25 +29,24 @@ extension RuleFileReader {
     private func examples(
         in catalog: [String: EventShape], thatWake ruleSet: RuleSet
     ) -> [String: [DomainEvent]] {
-        let tried = Self.tried(ruleSet.rules, of: ruleSet)
         var awake: [String: [DomainEvent]] = [:]
         for (type, shape) in catalog.sorted(by: { $0.key < $1.key }) {
             for data in shape.examples {
                 let event = Self.event(type, data: data, app: ruleSet.app)
-                for rule in tried.rules(for: event) { awake[rule.name, default: []].append(event) }
+                for rule in ruleSet.rules(for: event) { awake[rule.name, default: []].append(event) }
             }
         }
         return awake
     }
 
     /// Examples have data only, so what a rule asks of source and subject is not tried.
-    private static func tried(_ rules: [Rule], of ruleSet: RuleSet) -> RuleSet {
-        let tried = rules.map { rule in
+    private static func withoutAttributes(_ ruleSet: RuleSet) -> RuleSet {
+        let rules = ruleSet.rules.map { rule in
             var rule = rule
             rule.when.attributes = nil
             return rule
         }
-        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: tried)
+        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: rules)
     }
 
     /// Tries on the examples what events tell about people.
