@@ -30,6 +30,7 @@ def main() -> None:
     arguments.add_argument("--items", type=int, default=1_000_000, help="that are due in one minute")
     arguments.add_argument("--rate", type=float, default=50, help="interactive events a second beside that")
     arguments.add_argument("--seconds", type=int, default=15, help="of pgbench")
+    arguments.add_argument("--only", choices=["waiting"], help="one part: what the few wait for beside the many")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         house = House(Stack(pathlib.Path(options.state), PORT_BASE, build="release"), pathlib.Path(folder))
@@ -51,8 +52,9 @@ class Bench:
         self.house, self.options, self.figures = house, options, figures
 
     def run(self) -> None:
-        self.deciding()
-        self.matching()
+        if not self.options.only:
+            self.deciding()
+            self.matching()
         # The first ones pay for connections and caches.
         self.interactive("warming up", 10)
         before = self.interactive("alone", 20)

@@ -37,7 +37,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=20, help="of the steady stream whose delays are measured")
     arguments.add_argument("--minutes", type=float, default=2, help="of the watch over memory; 0 leaves it out")
     arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="one part; delays without rates need --rate")
-    arguments.add_argument("--rate", type=float, help="pushes a second of the steady stream, instead of half of what was reached")
+    arguments.add_argument("--rate", type=float, help="notifications a second of the steady stream, instead of half of what was reached")
     options = arguments.parse_args()
     if options.only == "delays" and not options.rate:
         arguments.error("--only delays needs --rate")
@@ -70,18 +70,19 @@ class Bench:
 
     def run(self) -> None:
         only, rate = self.options.only, self.options.rate
+        halves = {}
         if only in (None, "rates"):
-            reached = self.rates()
-            rate = rate or reached / 2
+            halves = {targets: reached / 2 for targets, reached in self.rates().items()}
         if only in (None, "delays"):
             with Provider(self.state / "provider").running() as provider:
-                self.delays(provider, rate)
+                for pushes in (self.single, self.hundred):
+                    self.delays(provider, pushes, rate or halves[pushes.targets])
         if only in (None, "memory") and self.options.minutes > 0:
             self.memory()
         self.figures.finish(self.state)
 
-    def rates(self) -> float:
-        """Returns what was reached with one target a push, in notifications a second."""
+    def rates(self) -> dict[int, float]:
+        """Returns what was reached, in notifications a second, by the targets of a push."""
         folder = self.state / "provider"
         limits, floors, singles, hundreds = [], [], [], []
         for _ in range(self.options.rounds):
@@ -99,7 +100,7 @@ class Bench:
         self.compare("1 target a push: CPU over h2load's per request", singles, limits, "cpu", at_most=5)
         self.compare("100 targets a push: notifications/s over h2load's", hundreds, limits, "rate", at_least=0.3)
         self.compare("100 targets a push: CPU over h2load's per request", hundreds, limits, "cpu", at_most=2.5)
-        return statistics.median(run.rate for run in singles)
+        return {1: statistics.median(run.rate for run in singles), 100: statistics.median(run.rate for run in hundreds)}
 
     def compare(self, figure: str, ours: list, limits: list, part: str, **bound) -> None:
         pairs = [(getattr(a, part), getattr(b, part)) for a, b in zip(ours, limits)]
@@ -149,33 +150,33 @@ class Bench:
         return Run(
             notifications / (last[0].at - first[0].at), (last[0].cpu - first[0].cpu) * 1e6 / notifications)
 
-    def delays(self, provider: Provider, rate: float) -> None:
+    def delays(self, provider: Provider, pushes: Pushes, notifications: float) -> None:
         """From delivery to ack, as the sender's connection sees both, and from publish to the moment the outcome is there
         for a consumer: the same with the broker's work at each end. Of the floor too: it waits for the broker alone."""
-        floor = self.delays_of_floor(rate)
+        rate, words = notifications / pushes.targets, f"with {pushes.targets} a push, at half of that rate"
+        floor = self.delays_of_floor(pushes, rate)
         self.empty()
         with Sender(self.name, self.state, provider).running() as sender:
             sender.await_ready()
             # Connections and caches warm up.
-            self.single.pace(OUTCOMES, rate, self.options.seconds / 10)
+            pushes.pace(OUTCOMES, rate, self.options.seconds / 10)
             before = sender.histogram(DELIVERY_TO_ACK)
-            paced = self.single.pace(OUTCOMES, rate, self.options.seconds)
+            paced = pushes.pace(OUTCOMES, rate, self.options.seconds)
             acknowledged = sender.histogram(DELIVERY_TO_ACK) - before
         if paced["rate"] < rate * 0.97:
             raise SystemExit(f"the publisher reached {paced['rate']}/s of {rate:.0f}/s: the delays would mean nothing")
         self.figures.add(
-            "p99 from delivery to ack at half of that rate", acknowledged.quantile(0.99) * 1000, "ms", at_most=30,
-            rate=paced["rate"], p50=acknowledged.quantile(0.5) * 1000, deliveries=acknowledged.count)
-        self.figures.add("p99 from delivery to ack of the floor at that rate", floor["p99"], "ms", p50=floor["p50"])
+            f"p99 from delivery to ack {words}", acknowledged.quantile(0.99) * 1000, "ms", at_most=30,
+            pushes=paced["rate"], p50=acknowledged.quantile(0.5) * 1000, deliveries=acknowledged.count)
+        self.figures.add(f"the same of the floor {words}", floor["p99"], "ms", p50=floor["p50"])
         self.figures.add(
-            "p99 from publish to outcome meanwhile", paced["p99"], "ms", rate=paced["rate"], p50=paced["p50"],
-            worst=paced["worst"])
+            f"p99 from publish to outcome {words}", paced["p99"], "ms", p50=paced["p50"], worst=paced["worst"])
 
-    def delays_of_floor(self, rate: float) -> dict:
+    def delays_of_floor(self, pushes: Pushes, rate: float) -> dict:
         self.empty()
         count = int(rate * self.options.seconds)
-        with self.bus.running("floor", *self.floor_between(self.single.published, count, PREFETCH)) as answer:
-            self.single.pace(OUTCOMES, rate, self.options.seconds)
+        with self.bus.running("floor", *self.floor_between(pushes.published, count, PREFETCH)) as answer:
+            pushes.pace(OUTCOMES, rate, self.options.seconds)
             return answer()
 
     def memory(self) -> None:
