@@ -80,6 +80,16 @@ import Testing
         #expect(RetryLevel(atLeast: delay) == level)
     }
 
+    /// An app may be called `dead`: what waits to be worked off for it must not be taken for dead letters.
+    @Test func `dead letters are kept for two weeks, by a policy about all of them and nothing else`() throws {
+        let policy = Topology.deadLetters
+        #expect(policy.definition == ["message-ttl": .number(1_209_600_000)])
+        let apps = Self.apps + ["dead", "x-dead", "bulk"].compactMap(AppID.init(rawValue:))
+        let pattern = try Regex(policy.pattern)
+        let meant = Topology(apps: apps).queues.map(\.name).filter { $0.firstMatch(of: pattern) != nil }
+        #expect(meant == WorkQueue.all(apps: apps).map(\.deadName))
+    }
+
     @Test func `only the topology role may declare`() {
         for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
     }

@@ -36,6 +36,15 @@ import Testing
         #expect(users.filter { $0["tags"] != [] }.map { $0["name"] } == ["administrator"])
     }
 
+    @Test func `the definitions bring the policies`() throws {
+        let policies = try #require(Self.definitions.json { _ in "x" }["policies"]?.array)
+        #expect(policies.count == 1)
+        #expect(policies[0]["vhost"] == "heliograph" && policies[0]["name"] == "dead-letters")
+        #expect(policies[0]["pattern"] == .string(Topology.deadLetters.pattern))
+        #expect(policies[0]["apply-to"] == "queues" && policies[0]["priority"] == 1)
+        #expect(policies[0]["definition"] == ["message-ttl": 1_209_600_000])
+    }
+
     /// The worked example of rabbitmq.com/docs/passwords.
     @Test func `a password is hashed as the broker expects`() {
         let hash = RabbitMQPassword.hash("test12", salt: [0x90, 0x8d, 0xc6, 0x0a])

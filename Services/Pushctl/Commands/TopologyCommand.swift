@@ -42,7 +42,7 @@ struct TopologyCommand: AsyncParsableCommand {
 
     struct Definitions: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints the broker's vhost, users and permissions, for RabbitMQ's load_definitions.")
+            abstract: "Prints the broker's vhost, users, permissions and policies, for RabbitMQ's load_definitions.")
         @OptionGroup var apps: AppsOption
         @Option(help: "A folder with a file broker-<user> for each user that `topology roles` lists.")
         var passwords: String

@@ -2,8 +2,8 @@ import Crypto
 import FoundationEssentials
 import PushProtocol
 
-/// The broker's vhost and users as RabbitMQ reads them at boot (`load_definitions`): each user with the least it needs,
-/// and an upstream user held to its own app's routing keys.
+/// The broker's vhost, users and policies as RabbitMQ reads them at boot (`load_definitions`): each user with the least it
+/// needs, and an upstream user held to its own app's routing keys.
 struct BrokerDefinitions {
     static let virtualHost = "heliograph"
     static let administrator = "administrator"
@@ -38,6 +38,7 @@ struct BrokerDefinitions {
             "users": .array(try users.map { $0.json(password: try password($0.name)) }),
             "permissions": .array(users.map(\.permissionsJSON)),
             "topic_permissions": .array(users.compactMap(\.topicJSON)),
+            "policies": .array(Topology.policies.map(\.json)),
         ]
     }
 }
@@ -66,6 +67,24 @@ extension BrokerDefinitions.User {
                 "user": .string(name), "vhost": .string(BrokerDefinitions.virtualHost),
                 "exchange": .string($0.exchange), "write": .string($0.write), "read": "^$",
             ]
+        }
+    }
+}
+
+extension Topology.Policy {
+    fileprivate var json: JSONValue {
+        [
+            "vhost": .string(BrokerDefinitions.virtualHost), "name": .string(name), "pattern": .string(pattern),
+            "apply-to": "queues", "priority": .int(priority), "definition": .object(definition.mapValues(\.json)),
+        ]
+    }
+}
+
+extension Topology.Argument {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .number(let number): .int(number)
         }
     }
 }

@@ -37,6 +37,45 @@ struct TopologyOnBrokerTests {
         }
     }
 
+    /// The policy itself, and then the same with a shorter time: queues are taken as they are, those of before too.
+    @Test func `dead letters go when they are old, and what waits to be worked off never`() async throws {
+        try await TestBroker.withVirtualHost { url in
+            let host = String(url.split(separator: "/").last ?? "")
+            let policy = Topology.deadLetters
+            func set(milliseconds: Int64) async throws {
+                try await TestBroker.control(
+                    "set_policy", "-p", host, "--apply-to", "queues", "--priority", "\(policy.priority)", policy.name,
+                    policy.pattern, #"{"message-ttl":\#(milliseconds)}"#)
+            }
+            let configuration = try AMQPConfiguration(url: url, connectionName: "topology tests")
+            let topology = topology
+            try await AMQPAdministrator.with(configuration, logger: .quiet) { try await topology.apply(using: $0) }
+            guard case .number(let kept)? = policy.definition["message-ttl"] else {
+                Issue.record("the policy has no time")
+                return
+            }
+            try await set(milliseconds: kept)
+            try await eventually("the policy on every dead-letter queue") {
+                let queues = try await TestBroker.control(
+                    "list_queues", "-p", host, "--no-table-headers", "name", "policy")
+                let held = queues.split(separator: "\n").filter { $0.hasSuffix("\tdead-letters") }
+                return Set(held.compactMap { $0.split(separator: "\t").first.map(String.init) })
+                    == Set(WorkQueue.all(apps: [demo]).map(\.deadName))
+            }
+            try await set(milliseconds: 100)
+            try await AMQPAdministrator.with(configuration, logger: .quiet) { administrator in
+                for (exchange, key) in [("dead", "rules.events"), ("return", "rules.events")] {
+                    let message = AMQPMessage(exchange: exchange, routingKey: key, body: [1])
+                    #expect(try await administrator.publish(message) == .confirmed)
+                }
+                try await eventually("an end of the dead letter") {
+                    try await administrator.queueStatus("rules.events.dead")?.messages == 0
+                }
+                #expect(try await administrator.queueStatus("rules.events")?.messages == 1)
+            }
+        }
+    }
+
     @Test func `a queue that is there with other arguments is refused, and left as it is`() async throws {
         try await withAdministrator { administrator in
             try await administrator.declareQueue(name: "rules.events", arguments: ["x-queue-type": "quorum"])
