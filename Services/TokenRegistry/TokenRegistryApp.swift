@@ -18,7 +18,7 @@ import ServiceKit
         let catalog = try context.apps()
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 6)
+        let database = try context.database(schema: "registry", migration: 7)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
             queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],
@@ -55,13 +55,15 @@ import ServiceKit
 
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
-        let sweeper = StaleSweeper(store: SweepStore(database.pool), logger: context.logger)
+        let terms = try RetentionTerms(context.settings)
+        let sweeper = StaleSweeper(store: SweepStore(database.pool, terms: terms), logger: context.logger)
+        let history = HistorySweeper(store: HistoryStore(database.pool, terms: terms), logger: context.logger)
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
             courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
-            database.services + bus.services + [relay, sweeper, runner, keys, notifications, commands, server])
+            database.services + bus.services + [relay, sweeper, history, runner, keys, notifications, commands, server])
     }
 }
 
@@ -83,6 +85,14 @@ extension ConfigurationKey {
     static let registryKeyRequests = ConfigurationKey(
         "REGISTRY_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",
         summary: "The most requests a minute of one API key; 0 for no limit.")
+    static let registryEndedDays = ConfigurationKey(
+        "REGISTRY_ENDED_DAYS", .integer(RetentionTerms.least...36_500),
+        default: "\(RetentionTerms.usual.ended.components.seconds / 86_400)",
+        summary: "How many days registrations that ended and memberships that were left are kept.")
+    static let registryRecordDays = ConfigurationKey(
+        "REGISTRY_RECORD_DAYS", .integer(RetentionTerms.least...36_500),
+        default: "\(RetentionTerms.usual.records.components.seconds / 86_400)",
+        summary: "How many days campaigns and imports are known after their end; a campaign that stands still expires.")
     static let registryCAFile = ConfigurationKey(
         "REGISTRY_CA_FILE", .file,
         summary: "PEM certificates that the URLs of key sets are trusted by; the system's when absent.")
@@ -92,6 +102,14 @@ extension [ConfigurationKey] {
     static let tokenRegistry: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
             .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
-            .registryKeyRequests, .registryCAFile,
+            .registryKeyRequests, .registryEndedDays, .registryRecordDays, .registryCAFile,
         ]
+}
+
+extension RetentionTerms {
+    init(_ settings: Settings) throws(ConfigurationError) {
+        self.init(
+            ended: .seconds(86_400 * (try settings.integer(.registryEndedDays))),
+            records: .seconds(86_400 * (try settings.integer(.registryRecordDays))))
+    }
 }

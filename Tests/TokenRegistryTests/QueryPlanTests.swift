@@ -10,6 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
     typealias Fixture = StoreFixture
     static let size = 60_000
+    /// The end of a step of about 1000.
+    private static let sixtyFourth = UUID(uuidString: "04000000-0000-0000-0000-000000000000")!
 
     /// A table of `size` registrations: a third in the past, half with an installation.
     private static func fill(_ pool: PostgresPool) async throws {
@@ -83,6 +85,56 @@ import Testing
         }
     }
 
+    /// Nearly all memberships are one app's, and a third was left long ago.
+    @Test func `what was left, and what is long over, is found by an index`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.membership (app, kind, name, user_id, active, at)
+                SELECT \(Fixture.app.rawValue), 'topic', 'topic-' || n % 20, 'user-' || n, n % 3 > 0,
+                    now() - interval '1 year'
+                FROM generate_series(1, 60000) AS n
+                """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign
+                    (id, app, rule, notification, audience, state, created_at, finished_at)
+                SELECT md5(n::text)::uuid, 'a', 'r', '', '', CASE WHEN n % 100 = 0 THEN 'running' ELSE 'done' END,
+                    now() - n * interval '1 hour', CASE WHEN n % 100 > 0 THEN now() - n * interval '1 hour' END
+                FROM generate_series(1, 20000) AS n
+                """)
+            try await pool.execute("ANALYZE registry.membership, registry.campaign")
+            let place = HistoryStore.Place(
+                app: Fixture.app.rawValue, kind: "topic", name: "topic-3", user: "user-1003")
+            let end = HistoryStore.Place(
+                app: Fixture.app.rawValue, kind: "topic", name: "topic-3", user: "user-22003")
+            let old = Date().addingTimeInterval(-86_400 * 400)
+            for (what, statement, index, bounds) in [
+                ("the first step's end", HistoryStore.end(of: 1000, after: .init()), "membership_pkey", 1),
+                ("a step's end", HistoryStore.end(of: 1000, after: place), "membership_pkey", 1),
+                (
+                    "the first step", HistoryStore.deletion(after: .init(), until: end, before: old),
+                    "membership_pkey", 2
+                ),
+                ("a step", HistoryStore.deletion(after: place, until: end, before: old), "membership_pkey", 2),
+                ("the last step", HistoryStore.deletion(after: place, until: nil, before: old), "membership_pkey", 1),
+                ("old campaigns", HistoryStore.finished(before: old, limit: 1000), "campaign_finished_at", 0),
+                ("what stands still", HistoryStore.expiry(before: old), "campaign_unfinished", 0),
+            ] as [(String, SQL, String, Int)] {
+                let plan = try await pool.transaction { transaction in
+                    try await transaction.execute(HistoryStore.bearings)
+                    return try await transaction.query("EXPLAIN \(statement)").map {
+                        try $0.decode(String.self, at: 0)
+                    }.joined(separator: "\n")
+                }
+                #expect(plan.contains(index) && !plan.contains("Seq Scan on"), "\(what):\n\(plan)")
+                let condition = plan.split(separator: "\n").first { $0.contains("Index Cond: ") } ?? ""
+                let rows = condition.components(separatedBy: "ROW(").count - 1
+                #expect(rows == 2 * bounds, "\(what):\n\(plan)")
+            }
+        }
+    }
+
     private static func plan(_ statement: SQL, _ pool: PostgresPool) async throws -> String {
         try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
@@ -125,6 +177,10 @@ import Testing
                     ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                     ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                     ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
+                    (
+                        "what ended in a step",
+                        SweepStore.ended(after: SweepStore.first, until: Self.sixtyFourth, before: Date())
+                    ),
                 ] + Self.walks(users)
             for (what, statement) in statements {
                 let plan = try await Self.plan(statement, pool)

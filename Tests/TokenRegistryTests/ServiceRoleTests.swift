@@ -26,6 +26,37 @@ import Testing
         }
     }
 
+    @Test func `they are enough to delete what is long over`() async throws {
+        try await Self.asService { service, owner in
+            let store = RegistrationStore(service)
+            let claim = Fixture.claim("a", "01")
+            try await store.register([claim])
+            try await store.unregister([claim])
+            try await RetentionFixture.age([claim], days: 91, owner)
+            #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0, deleted: 1))
+            let past = Timestamp.now + .seconds(-86_400 * 500)
+            let left = AudienceFixture.member("b", .topic(AudienceFixture.name("t")), joins: false, at: past)
+            try await MembershipStore(service).apply([left])
+            try await owner.execute(
+                "INSERT INTO registry.import (id, name, started_at) VALUES ('x', 'x', \(past.date))")
+            let (over, stuck) = (UUID(), UUID())
+            for (id, finished) in [(over, past.date as Date?), (stuck, nil)] {
+                try await owner.execute(
+                    """
+                    INSERT INTO registry.campaign (id, app, rule, notification, audience, state, created_at, finished_at)
+                    VALUES (\(id), 'a', 'r', '', '', CASE WHEN \(finished)::timestamptz IS NULL THEN 'paused' ELSE 'done' END,
+                        \(past.date), \(finished)::timestamptz)
+                    """)
+                try await owner.execute(
+                    """
+                    INSERT INTO registry.campaign_range (campaign, number, lower, position) VALUES (\(id), 0, '', '')
+                    """)
+            }
+            let records = HistoryStore.Records(campaigns: 1, imports: 1, expired: [stuck])
+            #expect(try await HistoryStore(service).advance(now: .now) == .finished(memberships: 1, records))
+        }
+    }
+
     @Test func `the service's rights are enough for everything it does`() async throws {
         try await Self.asService { service, _ in
             let store = RegistrationStore(service, devicesPerUser: 2)
@@ -36,7 +67,7 @@ import Testing
             let word = Invalidation(
                 app: Fixture.app, device: claim.device, notRegisteredSince: .now, reason: "Unregistered")
             _ = try await store.deactivate([word])
-            #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0))
+            #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0, deleted: 0))
             #expect(try await store.erase(Fixture.user("a")) == 4)
             #expect(try await store.history(of: Fixture.user("a")).count == 4)
             let topic = AudienceFixture.member("b", .topic(AudienceFixture.name("t")))

@@ -123,6 +123,7 @@ extension RegistrationStore {
             let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
             try await transaction.execute(MembershipStore.erasure(of: user))
+            try await transaction.execute(HistoryStore.erasure(of: user))
             try await transaction.execute(CampaignStore.erasure(of: user))
             try await transaction.execute(
                 """

@@ -3,17 +3,19 @@ import Postgres
 import PushProtocol
 
 /// Looks through the table for what was not seen any more, a small range of the primary key at a time: so nothing that
-/// changes with each launch of an app needs an index (`messaging-and-data` 5.1, HOT). On the way it forgets whom it had to
-/// remember as erased.
+/// changes with each launch of an app needs an index (`messaging-and-data` 5.1, HOT). On the way it deletes what ended long ago
+/// and forgets whom it had to remember as erased.
 struct SweepStore: Sendable {
     /// The most registrations that one step looks at.
     static let usualStep = 1000
 
     private let database: PostgresPool
+    private let terms: RetentionTerms
     private let step: Int
 
-    init(_ database: PostgresPool, step: Int = usualStep) {
+    init(_ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep) {
         self.database = database
+        self.terms = terms
         self.step = step
     }
 
@@ -21,10 +23,10 @@ struct SweepStore: Sendable {
     enum Progress: Hashable, Sendable {
         /// Another process is at it.
         case elsewhere
-        /// So many were flagged or ended, and more of the table is left.
-        case more(changed: Int)
+        /// So many were flagged or ended, so many deleted, and more of the table is left.
+        case more(changed: Int, deleted: Int)
         /// So many, and the end was reached: the next step begins anew.
-        case finished(changed: Int)
+        case finished(changed: Int, deleted: Int)
     }
 
     /// Looks at the next range as of `now`.
@@ -36,15 +38,31 @@ struct SweepStore: Sendable {
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
             let before = (now - StaleRule.forgetAfter).date
-            _ = try await transaction.query(
-                "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))")
+            let forgotten = try await transaction.query(
+                "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))"
+            ).single(Int.self)
+            let ended = try await forgetEnded(after: position, until: end ?? Self.last, now: now, in: transaction)
             if end == nil {
                 _ = try await transaction.query("SELECT registry.forget_erasures(\(before))")
                 try await transaction.execute(Self.blanking(before: before))
             }
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
-            return end == nil ? .finished(changed: changed) : .more(changed: changed)
+            let deleted = forgotten + ended
+            return end == nil
+                ? .finished(changed: changed, deleted: deleted) : .more(changed: changed, deleted: deleted)
         }
+    }
+
+    private func forgetEnded(
+        after start: UUID, until end: UUID, now: Timestamp, in transaction: PostgresTransaction
+    ) async throws -> Int {
+        let before = (now - terms.ended).date
+        var devices: [UUID] = []
+        for row in try await transaction.query(Self.ended(after: start, until: end, before: before)) {
+            devices.append(try row.decode(UUID.self, at: 0))
+        }
+        guard !devices.isEmpty else { return 0 }
+        return try await transaction.query("SELECT registry.forget_ended(\(devices)::uuid[])").single(Int.self)
     }
 
     static let first = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
@@ -72,6 +90,26 @@ struct SweepStore: Sendable {
             WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active'
                 AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isForgotten(by: ended)))
             """
+    }
+
+    /// What ended before a moment and nothing needs any more, locked: nobody revives it until it is deleted. A row that
+    /// somebody is writing right now is left for the next time; nobody is waited for.
+    ///
+    /// Two things are needed longer. Where a registration was moved to its environment, whoever goes on naming the wrong
+    /// one means the right one, for as long as that is known. And a campaign that began before a token was replaced finds
+    /// by the old one who is meant (decision 29).
+    static func ended(after start: UUID, until end: UUID, before: Date) -> SQL {
+        """
+        SELECT r.device_id FROM registry.registration r
+        WHERE r.device_id > \(start) AND r.device_id <= \(end) AND r.state NOT IN ('active', 'erased')
+            AND greatest(r.state_changed_at, r.ended_at) < \(before)
+            AND (r.successor IS NULL
+                OR NOT EXISTS (SELECT FROM registry.registration s WHERE s.device_id = r.successor))
+            AND (r.state <> 'replaced' OR NOT EXISTS (
+                SELECT FROM registry.campaign c
+                WHERE c.app = r.app AND c.finished_at IS NULL AND c.cut_off <= r.state_changed_at))
+        FOR UPDATE OF r SKIP LOCKED
+        """
     }
 
     /// Where a campaign's walks began and ended are users' ids: once it has long been over, nobody needs them. What came of

@@ -3,8 +3,8 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Flags what was not seen for a month and ends what its provider has forgotten (``StaleRule``), one small step after the
-/// other: a table of a hundred million rows is looked through in little more than a day. Any number of processes may run
+/// Flags what was not seen for a month, ends what its provider has forgotten (``StaleRule``) and deletes what ended long ago
+/// (``RetentionTerms``), one small step after the other: a table of a hundred million rows is looked through in little more than a day. Any number of processes may run
 /// it: each step is one's. Runs until graceful shutdown.
 struct StaleSweeper: Service {
     /// Between two steps.
@@ -28,8 +28,13 @@ struct StaleSweeper: Service {
             relief: "Stale registrations are looked for again", logger: logger
         ).runPausing {
             switch try await store.advance(now: now()) {
-            case .finished: Self.rest
-            case .more, .elsewhere: Self.pace
+            case .finished(_, let deleted):
+                DeletedRows.tell(deleted, of: "registration")
+                return Self.rest
+            case .more(_, let deleted):
+                DeletedRows.tell(deleted, of: "registration")
+                return Self.pace
+            case .elsewhere: return Self.pace
             }
         }
     }

@@ -1,0 +1,57 @@
+import Logging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Deletes memberships that were left, campaigns and imports when they have been over for long (``RetentionTerms``), one
+/// small step after the other. Any number of processes may run it: each step is one's. Runs until graceful shutdown.
+struct HistorySweeper: Service {
+    private let store: HistoryStore
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    init(store: HistoryStore, now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger) {
+        self.store = store
+        self.now = now
+        self.logger = logger
+    }
+
+    func run() async throws {
+        await Rounds(
+            every: StaleSweeper.pace, trouble: "What is over cannot be deleted now",
+            relief: "What is over is deleted again", logger: logger
+        ).runPausing { try await step() }
+    }
+
+    /// Makes one step.
+    ///
+    /// - Returns: how long to wait before the next.
+    func step() async throws -> Duration {
+        switch try await store.advance(now: now()) {
+        case .elsewhere: return StaleSweeper.pace
+        case .more(let memberships):
+            DeletedRows.tell(memberships, of: "membership")
+            return StaleSweeper.pace
+        case .finished(let memberships, let records):
+            DeletedRows.tell(memberships, of: "membership")
+            DeletedRows.tell(records.campaigns, of: "campaign")
+            DeletedRows.tell(records.imports, of: "import")
+            for campaign in records.expired {
+                logger.notice(
+                    "A campaign that nobody went on with has expired", metadata: ["campaign": "\(campaign)"])
+            }
+            return StaleSweeper.rest
+        }
+    }
+}
+
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_registry_deleted_rows_total` | counter | table | rows that were deleted because they were old |
+enum DeletedRows {
+    static func tell(_ count: Int, of table: String) {
+        guard count > 0 else { return }
+        Counter(label: "heliograph_registry_deleted_rows_total", dimensions: [("table", table)]).increment(by: count)
+    }
+}

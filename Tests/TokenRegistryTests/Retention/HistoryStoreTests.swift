@@ -1,0 +1,221 @@
+import Foundation
+import Logging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+@Suite(.timeLimit(.minutes(2))) struct HistoryStoreTests {
+    typealias Fixture = StoreFixture
+    typealias A = AudienceFixture
+    typealias R = RetentionFixture
+
+    private static func timestamp(_ days: Int) -> Timestamp { .now + .seconds(-86_400 * Int64(days)) }
+
+    private static func members(_ pool: PostgresPool) async throws -> [String] {
+        try await pool.query("SELECT name || ' ' || user_id FROM registry.membership ORDER BY 1")
+            .map { try $0.decode(String.self, at: 0) }
+    }
+
+    /// To the end of a walk.
+    private static func walk(_ store: HistoryStore) async throws -> (memberships: Int, records: HistoryStore.Records) {
+        var sum = 0
+        while true {
+            switch try await store.advance(now: .now) {
+            case .elsewhere: Issue.record("nobody else is at it")
+            case .more(let count): sum += count
+            case .finished(let count, let records): return (sum + count, records)
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 1000])
+    func `who left a group long ago is forgotten, and who is in it or left lately is not`(step: Int) async throws {
+        try await Fixture.withStore { _, pool in
+            let memberships = MembershipStore(pool)
+            let other = AppID(rawValue: "hide-and-seek")!
+            var changes: [MembershipStore.Change] = []
+            for (app, group) in [
+                (Fixture.app, UserGroup.topic(A.name("t"))), (Fixture.app, .tag(A.name("u"))),
+                (other, .topic(A.name("v"))),
+            ] {
+                changes += [
+                    A.member("in", group, at: Self.timestamp(200), app: app),
+                    A.member("lately", group, joins: false, at: Self.timestamp(89), app: app),
+                    A.member("long-ago", group, joins: false, at: Self.timestamp(91), app: app),
+                    A.member("too", group, joins: false, at: Self.timestamp(91), app: app),
+                ]
+            }
+            let applied = try await memberships.apply(changes)
+            #expect(applied == 12)
+            let store = HistoryStore(pool, step: step)
+            #expect(try await Self.walk(store).memberships == 6)
+            #expect(
+                try await Self.members(pool) == ["t in", "t lately", "u in", "u lately", "v in", "v lately"])
+            #expect(try await Self.walk(store).memberships == 0)
+        }
+    }
+
+    @Test func `the place that the walk has come to names nobody who was erased`() async throws {
+        try await Fixture.withStore { store, pool in
+            let group = UserGroup.topic(A.name("t"))
+            try await MembershipStore(pool).apply(["a", "b", "c", "d"].map { A.member($0, group) })
+            let history = HistoryStore(pool, step: 2)
+            #expect(try await history.advance(now: .now) == .more(memberships: 0))
+            func place() async throws -> [String] {
+                let row = try await pool.query("SELECT name, user_id FROM registry.membership_sweep").first
+                return [try row!.decode(String.self, at: 0), try row!.decode(String.self, at: 1)]
+            }
+            #expect(try await place() == ["t", "b"])
+            try await store.erase(Fixture.user("a"))
+            #expect(try await place() == ["t", "b"])
+            try await store.erase(Fixture.user("b"))
+            #expect(try await place() == ["t", ""])
+            #expect(try await history.advance(now: .now) == .more(memberships: 0))
+            #expect(try await history.advance(now: .now) == .finished(memberships: 0, .init()))
+            #expect(try await place() == ["", ""])
+        }
+    }
+
+    /// A campaign to a list, its one range with a lease of its last step.
+    private static func campaign(
+        _ rule: String, _ state: String, created: Int, finished: Int? = nil, step: Int? = nil, next: Int? = nil,
+        _ pool: PostgresPool
+    ) async throws -> UUID {
+        let id = UUID()
+        try await pool.execute(
+            """
+            INSERT INTO registry.campaign (id, app, rule, notification, audience, state, created_at, finished_at, next_at)
+            VALUES (\(id), 'a', \(rule), '', '', \(state), \(R.ago(created)), \(finished.map(R.ago))::timestamptz,
+                coalesce(\(next.map(R.ago))::timestamptz, '-infinity'))
+            """)
+        try await pool.execute(
+            """
+            INSERT INTO registry.campaign_range (campaign, number, lower, position, lease_until)
+            VALUES (\(id), 0, '', '', coalesce(\(step.map(R.ago))::timestamptz, '-infinity'))
+            """)
+        if finished == nil {
+            try await pool.execute(
+                "INSERT INTO registry.campaign_member (campaign, user_id) VALUES (\(id), 'm')")
+            try await pool.execute("INSERT INTO registry.campaign_part (campaign, number) VALUES (\(id), 1)")
+        }
+        return id
+    }
+
+    @Test func `campaigns go long after they are over, and those that stand still for as long are over`() async throws {
+        try await Fixture.withStore { _, pool in
+            let old = try await Self.campaign("old", "done", created: 410, finished: 401, pool)
+            _ = try await Self.campaign("older", "cancelled", created: 900, finished: 800, pool)
+            _ = try await Self.campaign("new", "done", created: 900, finished: 399, pool)
+            var stuck: Set<UUID> = []
+            for state in ["collecting", "paused", "running"] {
+                stuck.insert(try await Self.campaign("stuck \(state)", state, created: 401, step: 401, pool))
+            }
+            _ = try await Self.campaign("walking", "running", created: 900, step: 399, pool)
+            _ = try await Self.campaign("rated", "running", created: 900, next: 399, pool)
+            _ = try await Self.campaign("young", "collecting", created: 399, pool)
+            let records = try await Self.walk(HistoryStore(pool)).records
+            #expect((records.campaigns, records.imports) == (2, 0))
+            #expect(Set(records.expired) == stuck && records.expired.count == 3)
+            let left: [String] = try await pool.query(
+                """
+                SELECT rule || ' ' || state || ' ' || (SELECT count(*) FROM registry.campaign_member m WHERE m.campaign = id)
+                    || (SELECT count(*) FROM registry.campaign_part p WHERE p.campaign = id)
+                    || (SELECT count(*) FROM registry.campaign_range g WHERE g.campaign = id)
+                FROM registry.campaign ORDER BY rule
+                """
+            ).map { try $0.decode(String.self, at: 0) }
+            #expect(
+                left == [
+                    "new done 001", "rated running 111", "stuck collecting expired 001", "stuck paused expired 001",
+                    "stuck running expired 001", "walking running 111", "young collecting 111",
+                ])
+            #expect(
+                try await pool.query("SELECT count(*) FROM registry.campaign_range WHERE campaign = \(old)")
+                    .single(Int.self) == 0)
+            #expect(try await Self.walk(HistoryStore(pool)).records == .init())
+        }
+    }
+
+    @Test func `a cursor of a campaign that is not known any more has no meaning`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01")])
+            let campaigns = CampaignStore(pool)
+            let notification = A.notification(.everyone)
+            let cursor = try await campaigns.open(notification, to: notification.audience!)[0]
+            try await pool.execute(
+                "UPDATE registry.campaign SET state = 'cancelled', finished_at = \(R.ago(401))")
+            #expect(try await Self.walk(HistoryStore(pool)).records.campaigns == 1)
+            #expect(try await campaigns.claim(cursor, redelivered: true) == .void)
+        }
+    }
+
+    @Test func `campaigns go a step at a time, the oldest first, and none that is younger than a month`() async throws {
+        try await Fixture.withStore { _, pool in
+            var ids: [UUID] = []
+            for finished in [500, 450, 401, 31, 29] {
+                ids.append(try await Self.campaign("\(finished)", "done", created: 600, finished: finished, pool))
+            }
+            func left() async throws -> [String] {
+                try await pool.query("SELECT rule FROM registry.campaign ORDER BY finished_at")
+                    .map { try $0.decode(String.self, at: 0) }
+            }
+            let store = HistoryStore(pool, step: 2)
+            #expect(try await Self.walk(store).records.campaigns == 2)
+            #expect(try await left() == ["401", "31", "29"])
+            #expect(try await Self.walk(store).records.campaigns == 1)
+            let forgotten = try await pool.query("SELECT registry.forget_campaigns(\(ids)::uuid[])").single(Int.self)
+            #expect(forgotten == 1)
+            #expect(try await left() == ["29"])
+        }
+    }
+
+    @Test func `imports are known for as long as campaigns, finished or not`() async throws {
+        try await Fixture.withStore { _, pool in
+            for (name, started, finished) in [
+                ("old", 500, 401), ("new", 500, 399), ("begun", 399, nil), ("left", 401, nil),
+                ("fresh", 29, nil),
+            ] as [(String, Int, Int?)] {
+                try await pool.execute(
+                    """
+                    INSERT INTO registry.import (id, name, started_at, finished_at)
+                    VALUES (\(Array(name.utf8)), \(name), \(R.ago(started)), \(finished.map(R.ago))::timestamptz)
+                    """)
+            }
+            #expect(try await Self.walk(HistoryStore(pool)).records.imports == 2)
+            let left = try await pool.query("SELECT name FROM registry.import ORDER BY 1")
+                .map { try $0.decode(String.self, at: 0) }
+            #expect(left == ["begun", "fresh", "new"])
+            let soon = try await pool.query("SELECT registry.forget_imports(now())").single(Int.self)
+            #expect(soon == 2)
+        }
+    }
+
+    @Test func `one process takes a step at a time, and rests at the end of the walk`() async throws {
+        try await Fixture.withStore { _, pool in
+            let sweeper = HistorySweeper(
+                store: HistoryStore(pool, step: 1), logger: Logger(label: "tests.registry"))
+            try await MembershipStore(pool).apply([A.member("a", .topic(A.name("t")))])
+            let (held, release) = AsyncStream<Void>.makeStream()
+            let (begun, begin) = AsyncStream<Void>.makeStream()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    try await pool.transaction { transaction in
+                        _ = try await transaction.query("SELECT * FROM registry.membership_sweep FOR UPDATE")
+                        begin.finish()
+                        for await _ in held {}
+                    }
+                }
+                for await _ in begun {}
+                #expect(try await HistoryStore(pool).advance(now: .now) == .elsewhere)
+                #expect(try await sweeper.step() == StaleSweeper.pace)
+                release.finish()
+                try await group.waitForAll()
+            }
+            #expect(try await sweeper.step() == StaleSweeper.pace)
+            #expect(try await sweeper.step() == StaleSweeper.rest)
+        }
+    }
+}
