@@ -30,6 +30,19 @@ import Testing
         }
     }
 
+    @Test func `each job of pushctl is given what its command reads`() throws {
+        let needs = ["topology": ["AMQP_URL_FILE", "HELIOGRAPH_APPS"], "migrate": ["DATABASE_URL_FILE"]]
+        var found: Set<String> = []
+        for container in try Self.containers() where container.product == "pushctl" {
+            // The others run a script.
+            guard let command = container.arguments.first else { continue }
+            let variables = try #require(needs[command], "\(container): pushctl \(command)")
+            #expect(Set(variables).isSubset(of: container.environment.keys), "\(container)")
+            found.insert(command)
+        }
+        #expect(found == Set(needs.keys))
+    }
+
     @Test func `no variable holds a secret`() throws {
         for container in try Self.containers() {
             for (name, value) in container.environment {

@@ -7,6 +7,8 @@ struct Container: CustomStringConvertible {
     /// The executable in its image.
     let product: String
     let environment: [String: String]
+    /// What the executable is called with.
+    let arguments: [String]
 }
 
 extension Container {
@@ -18,7 +20,8 @@ extension Container {
             let environment = (service["environment"]?.members ?? []).map { ($0.name, $0.value.text ?? "") }
             return Container(
                 description: "docker-compose.yml: \(name)", product: product,
-                environment: Dictionary(uniqueKeysWithValues: environment))
+                environment: Dictionary(uniqueKeysWithValues: environment),
+                arguments: (service["command"]?.items ?? []).compactMap(\.text))
         }
     }
 
@@ -34,7 +37,8 @@ extension Container {
                     environment.merge(Container.environment(operations.compactMap { $0["value"] })) { $1 }
                 }
                 return Container(
-                    description: "\(workload.file): \(workload.name)", product: product, environment: environment)
+                    description: "\(workload.file): \(workload.name)", product: product, environment: environment,
+                    arguments: (container["args"]?.items ?? []).compactMap(\.text))
             }
         }
     }

@@ -17,7 +17,7 @@ register() {
   [ "$(jq -r .success <<<"$answer" 2>/dev/null)" = true ] || fail "the registry refused $2's device: $answer"
 }
 
-# publish_demo FILE: with an id of its own, so that every run is a new event.
+# publish_demo APP FILE: with an id of its own, so that every run is a new event.
 publish_demo() {
   jq --arg id "demo-$(date +%s)-$RANDOM" '.id = $id' "$demo_folder/$2" \
     | AMQP_URL=$(broker_url "upstream-$1" "$(secret "broker-upstream-$1")") \
