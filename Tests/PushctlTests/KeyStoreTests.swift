@@ -65,6 +65,14 @@ import Testing
             #expect(try await store.list().first?.lastUsedAt != nil)
             #expect(try await store.revoke(key.id))
             #expect(try await store.list().first?.revokedAt != nil)
+            // Who is turned away is told where to look.
+            let gate = KeyGate(
+                APIKeyStore(pool, schema: KeyedService.rules.schema), master: nil,
+                limit: RateGate("key", perMinute: 0), logger: .silent)
+            let refusal = await #expect(throws: APIRefusal.self) {
+                _ = try await gate.caller(key.secret, to: .readEvents)
+            }
+            #expect(refusal?.message.contains("pushctl keys list --service rules shows") == true)
         }
     }
 

@@ -7,6 +7,9 @@ package struct APIKeyStore: Sendable {
     private let database: PostgresPool
     private let schema: String
 
+    /// Whose keys these are, as `pushctl keys --service` has it: a service's schema has its name.
+    var service: String { schema }
+
     package init(_ database: PostgresPool, schema: String) {
         self.database = database
         self.schema = schema

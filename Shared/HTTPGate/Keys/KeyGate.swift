@@ -51,7 +51,7 @@ package struct KeyGate: Sendable {
             return .key(grant)
         } catch let refusal as KeyGrant.Refusal {
             note(refusal, key: text.flatMap { APIKey($0)?.id })
-            throw refusal.answer(operation)
+            throw refusal.answer(operation, of: store.service)
         }
     }
 
@@ -62,7 +62,7 @@ package struct KeyGate: Sendable {
         case .key(let grant):
             do throws(KeyGrant.Refusal) { try grant.check(app) } catch {
                 note(error, key: grant.id)
-                throw error.answer(operation)
+                throw error.answer(operation, of: store.service)
             }
         }
     }
@@ -80,23 +80,30 @@ package struct KeyGate: Sendable {
 
 extension KeyGrant.Refusal {
     /// What the caller hears. Whether a key was never there, is revoked or has expired is the operator's to know.
-    fileprivate func answer(_ operation: APIKey.Operation) -> APIRefusal {
-        switch self {
+    ///
+    /// - Parameter service: as `pushctl keys` knows it.
+    fileprivate func answer(_ operation: APIKey.Operation, of service: String) -> APIRefusal {
+        let make = "pushctl keys create --service \(service)"
+        let list = "pushctl keys list --service \(service)"
+        return switch self {
         case .missing:
             APIRefusal(
-                status: .unauthorized, message: "send an API key: Authorization: Bearer hgk_…", challenge: "Bearer")
+                status: .unauthorized,
+                message: "send an API key: Authorization: Bearer hgk_…; \(make) makes one",
+                challenge: "Bearer")
         case .unknown, .wrong, .revoked, .expired:
             APIRefusal(
                 status: .unauthorized,
-                message: "the API key is not accepted; pushctl keys list shows those that are",
+                message: "the API key is not accepted; \(list) shows those that are",
                 challenge: #"Bearer error="invalid_token""#)
         case .wrongApp:
             APIRefusal(
-                status: .forbidden, message: "the API key is for another app",
+                status: .forbidden, message: "the API key is for another app; \(list) shows for which",
                 challenge: #"Bearer error="insufficient_scope""#)
         case .wrongOperation:
             APIRefusal(
-                status: .forbidden, message: "the API key is not for \(operation.rawValue)",
+                status: .forbidden,
+                message: "the API key is not for \(operation.rawValue); \(list) shows what it is for",
                 challenge: #"Bearer error="insufficient_scope", scope="\#(operation.rawValue)""#)
         }
     }
