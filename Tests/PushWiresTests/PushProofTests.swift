@@ -1,3 +1,4 @@
+import FoundationEssentials
 import PushProtocol
 import PushWires
 import TestSupport
@@ -51,5 +52,55 @@ import Testing
         #expect(try Self.proof(call, .apns).copy.get().headers.contains("apns-topic: org.example.voip"))
         let alert = try Self.proof(Content(body: "a"), .apns).copy.get()
         #expect(alert.headers.contains("apns-topic: \(PushProof.unknownBundle)"))
+    }
+
+    @Test func `a channel, a topic and a condition are shown as what is sent to all who follow them`() throws {
+        let state: JSONValue = ["aps": ["event": "update", "timestamp": 1_767_225_600, "content-state": ["n": 1]]]
+        let update = Content(
+            apns: .init(headers: ["apns-push-type": "liveactivity"], payload: state))
+        func proof(_ followed: Broadcast.Followed, _ content: Content) throws -> PushProof.Copy {
+            let broadcast = Broadcast(notification: UUID(), to: followed)
+            let target = broadcast.target(in: Push.sample(content).app, at: Self.now)
+            let push = Push.sample(content, provider: broadcast.provider, targets: [target])
+            let proof = PushProof(push, bundle: "org.example", now: Self.now)
+            #expect(proof.limit == (broadcast.provider == .apns ? 5120 : 4096))
+            return try proof.copy.get()
+        }
+        let channel = try proof(.channel(try #require(ChannelID(rawValue: "dHN0")), .development), update)
+        #expect(channel.path == "/4/broadcasts/apps/org.example")
+        #expect(
+            channel.headers == [
+                "apns-channel-id: dHN0", "apns-push-type: liveactivity", "apns-priority: 10", "apns-expiration: 0",
+            ])
+        #expect(
+            String(decoding: channel.body, as: UTF8.self)
+                == #"{"aps":{"content-state":{"n":1},"event":"update","timestamp":1767225600}}"#)
+        let topic = try proof(.topic(try #require(FCMTopic(rawValue: "team-red"))), Content(body: "Hi"))
+        #expect(String(decoding: topic.body, as: UTF8.self).hasPrefix(#"{"message":{"topic":"team-red","#))
+        let both = try #require(FCMCondition(rawValue: "'red' in topics && 'blue' in topics"))
+        let condition = try proof(.condition(both), Content(body: "Hi"))
+        #expect(
+            String(decoding: condition.body, as: UTF8.self)
+                .hasPrefix(#"{"message":{"condition":"'red' in topics && 'blue' in topics","#))
+    }
+
+    @Test func `what a channel does not take is refused as its sender would`() throws {
+        let start: JSONValue = [
+            "aps": [
+                "event": "start", "timestamp": 1_767_225_600, "content-state": ["n": 1], "attributes-type": "A",
+                "attributes": [:], "alert": ["title": "T"],
+            ]
+        ]
+        let channel = try #require(ChannelID(rawValue: "dHN0"))
+        let broadcast = Broadcast(notification: UUID(), to: .channel(channel, .production))
+        func refusal(_ content: Content) -> String? {
+            let target = broadcast.target(in: Push.sample(content).app, at: Self.now)
+            return PushProof(.sample(content, targets: [target]), bundle: "org.example", now: Self.now).refusal
+        }
+        #expect(
+            refusal(Content(apns: .init(headers: ["apns-push-type": "liveactivity"], payload: start)))
+                == "broadcast-cannot-start-a-live-activity")
+        let alert = Content(body: "a", apns: .init(headers: ["apns-push-type": "alert"]))
+        #expect(refusal(alert) == "broadcast-not-liveactivity")
     }
 }

@@ -229,4 +229,37 @@ import Testing
             rules: ["test.yaml": Self.platforms])
         #expect(away.code == 1 && away.complaints.first?.contains("cannot be read") == true, "\(away)")
     }
+
+    @Test func `what is to all who follow something is shown as that, not as one to a device`() throws {
+        let rules = """
+            app: test
+            events:
+              thing.happened: { examples: [{ user: a, name: dHN0, room: r }] }
+            rules:
+              channel:
+                when: { event: thing.happened }
+                to: { channel: "{{name}}", environment: development }
+                say: { live-activity: { event: update, content-state: { room: "{{room}}" } } }
+                how: { as: live-activity }
+              topic:
+                when: { event: thing.happened }
+                to: { fcm-topic: "room-{{room}}" }
+                say: { body: Hi }
+            """
+        let happened = line("e0", at: "2026-01-10T12:00:00Z").replacing("Pat e0", with: "dHN0")
+        let lines = try preview([happened], rules: rules)
+        #expect(
+            lines.filter { !$0.hasPrefix("    {") } == [
+                "2026-01-10T12:00:00.000Z  (channel dHN0 of development)  e0  channel  push (broadcast)",
+                "    APNs (iOS, macOS, watchOS), all who follow a channel of development: 78 of 5120 bytes",
+                "        POST /4/broadcasts/apps/BUNDLE-ID",
+                "        apns-channel-id: dHN0, apns-push-type: liveactivity, apns-priority: 10, apns-expiration: 0",
+                #"        {"aps":{"content-state":{"room":"r"},"event":"update","timestamp":1768046400}}"#,
+                "2026-01-10T12:00:00.000Z  (FCM topic room-r)  e0  topic  push (broadcast)",
+                "    FCM (Android, web, iOS by Firebase), all who follow a topic: 13 of 4096 bytes",
+                lines.last,
+            ])
+        #expect(lines.last?.hasPrefix(#"        {"message":{"topic":"room-r","#) == true)
+        #expect(lines.last?.contains(#""notification":{"body":"Hi"}"#) == true)
+    }
 }

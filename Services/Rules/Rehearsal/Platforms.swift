@@ -10,10 +10,18 @@ struct Platforms {
 
     init(_ apps: AppCatalog?) { self.apps = apps }
 
-    /// A provider that may be asked, and the kind of token that it would be asked with.
+    /// A provider that may be asked, and whom it would be asked to tell.
     private enum Way {
-        case proof(PushProof, to: RegistrationKind)
+        case proof(PushProof, to: Readers)
         case unconfigured(Provider)
+    }
+
+    /// Whom one request reaches.
+    private enum Readers {
+        /// A device, by a token of this kind.
+        case device(RegistrationKind)
+        /// Whoever follows this.
+        case followers(Broadcast.Followed)
     }
 
     /// For each provider how large it is, or why it would not leave; then what would leave.
@@ -23,35 +31,37 @@ struct Platforms {
             switch way {
             case .unconfigured(let provider):
                 ["    \(Self.name(provider)): nothing; the app has no credentials for it, and it is skipped"]
-            case .proof(let proof, let kind): Self.lines(proof, to: kind)
-            }
-        }
-    }
-
-    /// What would be sent, to the devices that the registry would choose.
-    func proofs(_ notification: Notification, at now: Timestamp) -> [PushProof] {
-        ways(notification, at: now).compactMap { way in
-            switch way {
-            case .proof(let proof, _): proof
-            case .unconfigured: nil
+            case .proof(let proof, let readers): Self.lines(proof, to: readers)
             }
         }
     }
 
     private func ways(_ notification: Notification, at now: Timestamp) -> [Way] {
+        if let broadcast = notification.broadcast {
+            let push = notification.push(to: broadcast, now: now)
+            return [way(push, to: .followers(broadcast.followed), now: now)]
+        }
         let kinds = KindSelection(notification.content)
         return Provider.allCases.compactMap { provider in
-            let app = apps?[notification.app]
             switch provider {
-            case .apns where apps != nil && app?.apns == nil, .fcm where apps != nil && app?.fcm == nil:
-                return .unconfigured(provider)
-            case .apns:
-                let push = notification.push(by: provider, now: now)
-                return .proof(PushProof(push, bundle: app?.apns?.topic, now: now), to: kinds.apns)
-            case .fcm:
-                guard kinds.includesFCM else { return nil }
-                return .proof(PushProof(notification.push(by: provider, now: now), now: now), to: .fcmToken)
+            case .apns: way(notification.push(by: .apns, now: now), to: .device(kinds.apns), now: now)
+            case .fcm where !kinds.includesFCM: nil
+            case .fcm: way(notification.push(by: .fcm, now: now), to: .device(.fcmToken), now: now)
             }
+        }
+    }
+
+    private func way(_ push: Push, to readers: Readers, now: Timestamp) -> Way {
+        guard isConfigured(push.app, for: push.provider) else { return .unconfigured(push.provider) }
+        return .proof(PushProof(push, bundle: apps?[push.app]?.apns?.topic, now: now), to: readers)
+    }
+
+    /// Whether an app has credentials for a provider; where that is not known, it has.
+    private func isConfigured(_ app: AppID, for provider: Provider) -> Bool {
+        guard let apps else { return true }
+        return switch provider {
+        case .apns: apps[app]?.apns != nil
+        case .fcm: apps[app]?.fcm != nil
         }
     }
 
@@ -62,22 +72,42 @@ struct Platforms {
         }
     }
 
-    private static func lines(_ proof: PushProof, to kind: RegistrationKind) -> [String] {
+    private static func lines(_ proof: PushProof, to readers: Readers) -> [String] {
         let size = proof.size.map { "\($0) of \(proof.limit) bytes" } ?? "at most \(proof.limit) bytes"
-        let tokens = kind == .usual(of: proof.provider) ? "" : ", \(kind.rawValue) tokens only"
-        let head = "    \(name(proof.provider))\(tokens): "
+        let note =
+            switch readers {
+            case .device(let kind): kind == .usual(of: proof.provider) ? "" : ", \(kind.rawValue) tokens only"
+            case .followers(.channel(_, let environment)): ", all who follow a channel of \(environment.rawValue)"
+            case .followers(.topic): ", all who follow a topic"
+            case .followers(.condition): ", all whose topics fulfil a condition"
+            }
+        let head = "    \(name(proof.provider))\(note): "
         guard case .success(let copy) = proof.copy else {
             return [head + "never sent; the sender refuses it as \(proof.refusal ?? "unknown") (\(size))"]
         }
         // What is each device's own, and what is always the same, tells nothing.
         let headers = copy.headers.filter { !$0.hasPrefix("apns-id:") && !$0.hasPrefix("content-type:") }
-        return [head + size]
+        // Of a device the path holds its token and of a topic the project; of a channel it says whose it is.
+        let place: [String] =
+            switch readers {
+            case .followers(.channel): ["        POST \(copy.path)"]
+            case .followers(.topic), .followers(.condition), .device: []
+            }
+        return [head + size] + place
             + (headers.isEmpty ? [] : ["        " + headers.joined(separator: ", ")])
             + ["        " + String(decoding: copy.body, as: UTF8.self)]
     }
 }
 
 extension Notification {
+    /// As the registry would address it to whoever follows something.
+    fileprivate func push(to broadcast: Broadcast, now: Timestamp) -> Push {
+        Push(
+            trace: trace, app: app, provider: broadcast.provider, environment: broadcast.environment, lane: lane,
+            content: content, expiresAt: expiresAt, delivery: delivery,
+            targets: [broadcast.target(in: app, at: now)])
+    }
+
     /// As the registry would address it to a device of its first recipient.
     fileprivate func push(by provider: Provider, now: Timestamp) -> Push {
         let recipient = recipients.first

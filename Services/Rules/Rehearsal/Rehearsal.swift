@@ -121,8 +121,11 @@ extension Rehearsal {
         for statement in event.statements {
             // An audience is ruled about as one, and so is whoever follows something.
             let badges = statement.isAnnounced ? [nil] : statement.recipients.map(\.badge)
+            let broadcast = statement.broadcast == nil ? nil : statement.notifications([:], unread: [:]).first
             for (ruled, badge) in zip(rest.prefix(badges.count), badges) {
-                tell(ruled, statement.saying, badge: statement.countsUnread ? count(ruled.person) : badge, now)
+                tell(
+                    ruled, statement.saying, badge: statement.countsUnread ? count(ruled.person) : badge, now,
+                    asBroadcast: broadcast)
             }
             rest = rest.dropFirst(badges.count)
         }
@@ -218,7 +221,10 @@ extension Rehearsal {
         }
     }
 
-    private mutating func tell(_ ruled: Ruled, _ saying: Saying, badge: Int?, _ now: Timestamp) {
+    /// - Parameter broadcast: what is told instead, if it is to whoever follows something.
+    private mutating func tell(
+        _ ruled: Ruled, _ saying: Saying, badge: Int?, _ now: Timestamp, asBroadcast broadcast: Notification? = nil
+    ) {
         let recipient = Notification.Recipient(
             user: ruled.person.user, notification: ruled.notification, badge: badge)
         func pushed(quietly: Bool) -> Notification? {
@@ -226,7 +232,7 @@ extension Rehearsal {
         }
         let notification: Notification? =
             switch ruled.judgement.answer {
-            case .push: pushed(quietly: false)
+            case .push: broadcast ?? pushed(quietly: false)
             case .pushQuietly: pushed(quietly: true)
             case .hold, .digest, .inbox, .drop: nil
             }

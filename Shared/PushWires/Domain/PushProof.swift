@@ -1,8 +1,8 @@
 package import PushProtocol
 package import PushSending
 
-/// What a provider would get of a notification to one device, made to be looked at: a printer's proof. The sender's own
-/// wire writes it, so it is what would be sent, but for the device's token.
+/// What a provider would get of a notification to one device, or to whoever follows a channel or a topic, made to be looked
+/// at: a printer's proof. The sender's own wire writes it, so it is what would be sent, but for the device's token.
 package struct PushProof: Hashable, Sendable {
     package var provider: Provider
     /// Whether it is written, or why it would never reach the wire.
@@ -14,6 +14,8 @@ package struct PushProof: Hashable, Sendable {
     package var limit: Int
 
     package struct Copy: Hashable, Sendable {
+        /// Of the request; the project in it is left out.
+        package var path: String
         /// `name: value`, as they would be sent; without the credential.
         package var headers: [String]
         package var body: [UInt8]
@@ -50,7 +52,7 @@ package struct PushProof: Hashable, Sendable {
             copy = Self.copy(of: push, by: APNsWire(topic: bundle), now: now)
             (size, limit) = Self.apnsSize(push, bundle: bundle)
         case .fcm:
-            // The project stands in the path alone, which is not shown.
+            // The project stands in the path alone.
             copy = Self.copy(of: push, by: FCMWire(project: ""), now: now)
             (size, limit) = Self.fcmSize(push, now: now)
         }
@@ -60,7 +62,8 @@ package struct PushProof: Hashable, Sendable {
         Result { () throws(LocalRejection) in
             guard let target = push.targets.first else { throw LocalRejection("no-target") }
             let request = try wire.request(to: target, from: wire.render(push, now: now))
-            return Copy(headers: request.headers.map { "\($0.name): \($0.value)" }, body: request.body)
+            return Copy(
+                path: request.path, headers: request.headers.map { "\($0.name): \($0.value)" }, body: request.body)
         }
     }
 
@@ -74,9 +77,13 @@ package struct PushProof: Hashable, Sendable {
     }
 
     private static func apnsSize(_ push: Push, bundle: String) -> (Int?, Int) {
+        let isBroadcast = push.targets.first?.address == .channel
         let headers = try? APNsHeaders(for: push.content, bundle: bundle, expiresAt: push.expiresAt)
         let payload = try? APNsPayload.render(push.content, badge: push.targets.first?.badge)
-        return (payload.map { JSONText.bytes(of: $0).count }, (headers?.pushType ?? .alert).maximumPayload)
+        return (
+            payload.map { JSONText.bytes(of: $0).count },
+            isBroadcast ? APNsBroadcast.maximumPayload : (headers?.pushType ?? .alert).maximumPayload
+        )
     }
 
     private static func fcmSize(_ push: Push, now: Timestamp) -> (Int?, Int) {
