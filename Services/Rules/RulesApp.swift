@@ -33,7 +33,7 @@ struct RulesApp {
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 10)
+        let database = try context.database(schema: "rules", migration: 11)
 
         let courtesy = Courtesy(resting: 1)
         let events = Stage(

@@ -32,7 +32,7 @@ struct ExplainCommand: AsyncParsableCommand {
     private static func tell(
         _ explanation: Explanation, _ question: ExplanationStore.Question, _ store: ExplanationStore
     ) async throws {
-        print(explanation.heading)
+        for line in [explanation.heading] + explanation.underWay { print(line) }
         var page: Explanation? = explanation
         var reasons: Set<String> = []
         while let told = page {

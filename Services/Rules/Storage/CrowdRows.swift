@@ -68,7 +68,8 @@ extension PostgresTransaction {
     func end(_ crowd: Crowd, now: Timestamp) async throws {
         try await execute(
             """
-            UPDATE rules.crowd SET body = NULL, told = '', decided = NULL, due_at = NULL, ended_at = \(now.date)
+            UPDATE rules.crowd SET body = NULL, circles = NULL, told = '', decided = NULL, due_at = NULL,
+                ended_at = \(now.date)
             WHERE event = \(crowd.key) AND rule = \(crowd.rule)
             """)
     }
@@ -78,8 +79,10 @@ private enum CrowdRows {
     static func insert(_ crowd: Crowd) throws -> SQL {
         let body = String(decoding: try WireCoding.encode(KeptEvent(crowd.event)), as: UTF8.self)
         return """
-            INSERT INTO rules.crowd (event, rule, body, arrived_at, due_at)
-            VALUES (\(crowd.key), \(crowd.rule), \(body)::json, \(crowd.arrivedAt.date), '-infinity')
+            INSERT INTO rules.crowd (event, rule, body, arrived_at, named, circles, due_at)
+            VALUES (
+                \(crowd.key), \(crowd.rule), \(body)::json, \(crowd.arrivedAt.date), \(crowd.named),
+                \(crowd.circles.sorted()), '-infinity')
             ON CONFLICT DO NOTHING
             """
     }

@@ -97,7 +97,8 @@ struct DecisionStore: Sendable {
                 if memory == nil, count > Crowd.threshold {
                     crowds.append(
                         Crowd(
-                            event: events[index].event, rule: statement.saying.rule, arrivedAt: record.arrivedAt))
+                            event: events[index].event, rule: statement.saying.rule, arrivedAt: record.arrivedAt,
+                            named: statement.recipients.count, circles: Set(statement.circles.map(\.group))))
                     return nil
                 }
                 guard !statement.circles.isEmpty else { return statement }

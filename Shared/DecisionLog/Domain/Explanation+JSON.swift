@@ -7,7 +7,8 @@ extension Explanation {
         [
             "app": .string(app), "source": .string(source), "id": .string(id), "type": .string(type),
             "arrived_at": Self.moment(arrivedAt), "rule_set": Self.uuid(ruleSet),
-            "stories": .array(stories.map(\.json)), "next": .optional(next?.uuidString.lowercased()),
+            "crowds": .array(crowds.map(\.json)), "stories": .array(stories.map(\.json)),
+            "next": .optional(next?.uuidString.lowercased()),
         ]
     }
 
@@ -20,6 +21,15 @@ extension Explanation {
     fileprivate static func moment(_ date: Date) -> JSONValue { .string(RFC3339.string(from: date)) }
 
     fileprivate static func uuid(_ id: UUID) -> JSONValue { .string(id.uuidString.lowercased()) }
+}
+
+extension Explanation.Crowd {
+    fileprivate var json: JSONValue {
+        [
+            "rule": .string(rule), "decided": .int(Int64(decided)),
+            "left_at_most": leftAtMost.map { .int(Int64($0)) } ?? .null,
+        ]
+    }
 }
 
 extension Explanation.Story {

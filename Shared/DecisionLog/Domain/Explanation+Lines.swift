@@ -3,17 +3,31 @@ import PushProtocol
 
 /// A story as `pushctl explain` prints it.
 extension Explanation {
-    /// One line for the event, and for each user some for decisions, outcomes and inbox; then what the reasons mean.
-    package var lines: [String] { [heading] + told + Self.legend(of: reasons) }
+    /// One line for the event, one for each crowd under way, and for each user some for decisions, outcomes and inbox; then
+    /// what the reasons mean.
+    package var lines: [String] { [heading] + underWay + told + Self.legend(of: reasons) }
 
     /// The line for the event.
     package var heading: String {
         "\(app)  \(type)  \(id)  from \(source)  arrived \(Self.time(arrivedAt))  rules \(ruleSet.uuidString.lowercased())"
     }
 
+    /// A line for each crowd that is still being told.
+    package var underWay: [String] {
+        crowds.map { crowd in
+            let left = crowd.leftAtMost.map { "at most \($0) are left" } ?? "how many are left is not known"
+            let decided = "\(crowd.decided) people were decided about so far"
+            return "  (a crowd)  \(crowd.rule)  told in steps: \(decided), \(left)"
+        }
+    }
+
     /// The lines for the users of this page.
     package var told: [String] {
-        guard !stories.isEmpty else { return ["  nobody: no rule matches, or it names nobody who is left to tell"] }
+        guard !stories.isEmpty else {
+            return crowds.isEmpty
+                ? ["  nobody: no rule matches, or it names nobody who is left to tell"]
+                : ["  nobody yet: whom it is about may still have their turn"]
+        }
         return stories.flatMap { story in
             ["  \(story.user)  \(story.rule)  \(story.notification.uuidString.lowercased())"]
                 + story.lines.map { "    \($0)" }

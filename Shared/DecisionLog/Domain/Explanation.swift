@@ -8,10 +8,22 @@ package struct Explanation: Hashable, Sendable {
     package var type: String
     package var arrivedAt: Date
     package var ruleSet: UUID
+    /// By rule: what more than a thousand people are being told, as far as it has come; on the first page only.
+    package var crowds: [Crowd]
     /// By user, rule and notification; those of one page.
     package var stories: [Story]
     /// The last of these, if there are more: what the next page comes after.
     package var next: UUID?
+
+    /// A statement to more people than are decided about at once, and not all of them yet.
+    package struct Crowd: Hashable, Sendable {
+        package var rule: String
+        /// How many people were decided about so far, in the order of their ids.
+        package var decided: Int
+        /// How many may be left, at the most: who is in several groups counts several times, and so does who is excepted.
+        /// `nil` when that was not noted, by a version of rules before this one.
+        package var leftAtMost: Int?
+    }
 
     /// One notification to one user.
     package struct Story: Hashable, Sendable {

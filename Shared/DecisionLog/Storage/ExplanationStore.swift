@@ -53,7 +53,8 @@ package struct ExplanationStore: Sendable {
                     app: try row.decode(String.self, at: 1), source: try row.decode(String.self, at: 2),
                     id: try row.decode(String.self, at: 3), type: try row.decode(String.self, at: 4),
                     arrivedAt: try row.decode(Date.self, at: 5), ruleSet: try row.decode(UUID.self, at: 6),
-                    stories: stories, next: isMore ? stories.last?.notification : nil))
+                    crowds: question.after == nil ? try await crowds(of: event) : [], stories: stories,
+                    next: isMore ? stories.last?.notification : nil))
         }
         return explanations
     }
@@ -126,6 +127,37 @@ package struct ExplanationStore: Sendable {
                 LEFT JOIN rules.held ON held.notification = page.notification AND held.leaving IS NULL
             ORDER BY decision.user_id COLLATE "C", decision.rule COLLATE "C", decision.notification, decision.step
             """
+    }
+
+    private func crowds(of event: UUID) async throws(PostgresError) -> [Explanation.Crowd] {
+        var crowds: [Explanation.Crowd] = []
+        for row in try await database.query(Self.crowds(of: event)) {
+            let decided = try row.decode(Int.self, at: 1)
+            let named = try row.decode(Int?.self, at: 2)
+            // Who was decided about and cannot have been a member was named.
+            let namedAlready = max(0, decided - (try row.decode(Int.self, at: 3)))
+            let members = try row.decode(Int.self, at: 4)
+            crowds.append(
+                Explanation.Crowd(
+                    rule: try row.decode(String.self, at: 0), decided: decided,
+                    leftAtMost: named.map { max(0, $0 - namedAlready) + members }))
+        }
+        return crowds
+    }
+
+    /// What is not told to everybody yet; the members of its groups who have had their turn, and those whose is to come.
+    private static func crowds(of event: UUID) -> SQL {
+        """
+        SELECT crowd.rule, (
+                SELECT count(*) FROM rules.decision
+                WHERE decision.event = crowd.event AND decision.rule = crowd.rule AND step = 0),
+            crowd.named, count(member.user_id) FILTER (WHERE member.user_id <= coalesce(crowd.decided, crowd.told)),
+            count(member.user_id) FILTER (WHERE member.user_id > coalesce(crowd.decided, crowd.told))
+        FROM rules.crowd JOIN rules.event ON event.key = crowd.event
+            LEFT JOIN rules.member
+                ON member.app = event.app AND member.circle = ANY(crowd.circles) AND NOT member.has_left
+        WHERE crowd.event = \(event) AND crowd.due_at IS NOT NULL GROUP BY crowd.event, crowd.rule ORDER BY crowd.rule
+        """
     }
 
     private func outcomes(of notifications: [UUID]) async throws(PostgresError) -> [UUID: [Explanation.Outcome]] {

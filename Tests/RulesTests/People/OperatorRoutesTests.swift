@@ -53,7 +53,8 @@ import Testing
             ]
             let event: JSONValue = [
                 "app": "test", "source": "/up", "id": "e 1/ä", "type": "thing.happened", "arrived_at": now,
-                "rule_set": answer["events"]!.array![0]["rule_set"]!, "next": nil, "stories": [first, second],
+                "rule_set": answer["events"]!.array![0]["rule_set"]!, "next": nil, "crowds": [],
+                "stories": [first, second],
             ]
             let reasons: JSONValue = [
                 "wanted": "nothing speaks against it", "switched-off": "this person has switched everything off",
@@ -100,7 +101,13 @@ import Testing
                 // A user's bearer token is no key, and a key speaks for no user.
                 (here, "1", 401), ("/v1/inbox", one, 401),
             ] as [(String, String?, Int)] {
-                #expect(try await http.send(.get, uri, user: key).status == status, "\(uri)")
+                let answer = try await http.send(.get, uri, user: key)
+                #expect(answer.status == status, "\(uri)")
+                // The keys are those of rules, and pushctl means the registry's unless it is told.
+                let isOfKeys = status >= 400 && uri != "/v1/inbox"
+                let detail = answer.body["detail"]?.string ?? ""
+                #expect(isOfKeys == detail.contains("pushctl keys"), "\(uri): \(detail)")
+                #expect(isOfKeys == detail.contains(" --service rules "), "\(uri): \(detail)")
             }
         }
     }

@@ -11,6 +11,9 @@ struct Crowd: Hashable, Sendable {
     var event: DomainEvent
     var rule: String
     var arrivedAt: Timestamp
+    /// How many the event names, and the groups that it is told to: how many it is told to at most.
+    var named = 0
+    var circles: Set<String> = []
     /// Up to whom everybody was told, the broker has said so; empty: nobody yet.
     var told = ""
     /// Up to whom everybody was decided about, if that is further.
