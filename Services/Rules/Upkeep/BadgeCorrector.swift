@@ -7,8 +7,8 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Corrects the badges on all devices of whoever has read something on one, by a push that changes the number and nothing
-/// else; one for each burst of readings. Any number of processes may run it. Runs until graceful shutdown.
+/// Corrects the badges on all devices of whoever has read something on one, or whose inbox has lost what was old, by a push
+/// that changes the number and nothing else; one for each burst of readings. Any number of processes may run it. Runs until graceful shutdown.
 struct BadgeCorrector: Service {
     /// How often it looks when nothing is due.
     static let pace = Duration.milliseconds(500)
@@ -54,16 +54,9 @@ struct BadgeCorrector: Service {
             let message = try Outbound(
                 notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
             ).message(from: service)
-            switch try await bus.publish([message]).first {
-            case .confirmed:
+            if try await bus.post([message], kind: "A badge correction", logger: logger) == [true] {
                 done += needed
                 count(needed.count, app)
-            // They stay, and are published again when their lease is over.
-            case .nacked, nil: break
-            case .returned(let code, let text):
-                logger.error(
-                    "A badge correction reaches no queue and is published again: apply the topology, or check its permissions",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
             }
         }
         try await store.forget(done)
@@ -91,7 +84,7 @@ struct BadgeCorrector: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_badges_corrected_total` | counter | app | people whose badge was corrected because they had read something |
+    /// | `heliograph_rules_badges_corrected_total` | counter | app | people whose badge was corrected, because they had read something or it had become old |
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_badges_corrected_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)

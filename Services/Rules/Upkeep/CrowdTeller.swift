@@ -60,19 +60,6 @@ struct CrowdTeller: Service {
             return true
         }
         let messages = verdict.outbound.map { $0.message(from: service) }
-        guard !messages.isEmpty else { return true }
-        var isPublished = true
-        for answer in try await bus.publish(messages) {
-            switch answer {
-            case .confirmed: break
-            case .nacked: isPublished = false
-            case .returned(let code, let text):
-                isPublished = false
-                logger.error(
-                    "A notification reaches no queue and is published again: apply the topology, or check its permissions",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
-            }
-        }
-        return isPublished
+        return try await bus.post(messages, kind: "A notification", logger: logger).allSatisfy(\.self)
     }
 }

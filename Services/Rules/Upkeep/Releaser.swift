@@ -48,21 +48,11 @@ struct Releaser: Service {
                 routingKey: RoutingKey.notification(parcel.notification.lane, parcel.notification.app)
             ).message(from: service)
         }
-        guard !messages.isEmpty else { return }
-        let answers = try await bus.publish(messages)
         var published: [UUID] = []
-        for (parcel, answer) in zip(parcels, answers) {
-            switch answer {
-            case .confirmed:
-                published += parcel.notification.recipients.map(\.notification)
-                parcel.count()
-            // It stays, and is published again when its lease is over.
-            case .nacked: break
-            case .returned(let code, let text):
-                logger.error(
-                    "A notification reaches no queue and is published again: apply the topology, or check its permissions",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
-            }
+        let answers = try await bus.post(messages, kind: "A notification", logger: logger)
+        for (parcel, isTaken) in zip(parcels, answers) where isTaken {
+            published += parcel.notification.recipients.map(\.notification)
+            parcel.count()
         }
         try await store.forget(published)
     }

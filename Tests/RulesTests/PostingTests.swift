@@ -1,0 +1,24 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// What is kept until the broker has it.
+@Suite struct PostingTests {
+    @Test func `of each message it is told whether the broker has it`() async throws {
+        let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
+        let message = AMQPMessage(
+            exchange: ExchangeName.notifications.name, routingKey: "interactive.test",
+            properties: AMQPProperties(persistent: true), body: [1])
+        bus.answer(
+            publishesTo: .notifications, with: [.confirmed, .nacked, .returned(code: 312, text: "NO_ROUTE"), .confirmed])
+        let answers = try await bus.post(
+            Array(repeating: message, count: 4), kind: "A notification", logger: Logger(label: "tests"))
+        #expect(answers == [true, false, false, true])
+        #expect(try await bus.post([], kind: "A notification", logger: Logger(label: "tests")).isEmpty)
+    }
+}
