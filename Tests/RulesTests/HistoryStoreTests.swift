@@ -227,7 +227,7 @@ import Testing
                 for statement in [
                     HistoryStore.end(of: 1000, table, after: place, past: past),
                     HistoryStore.end(of: 1000, table, after: nil, past: past),
-                    HistoryStore.deletion(table, after: place, until: past, past: past),
+                    HistoryStore.deletion(table, after: place, until: past, past: past, now: .now),
                 ] {
                     let plan = try await Self.plan(statement, pool)
                     #expect(!plan.contains("Seq Scan"), "\(table):\n\(plan)")

@@ -64,11 +64,22 @@ struct BadgeStore: Sendable {
     }
 
     /// After a part of a statement named `changed`, which says of whom what is unread has changed.
-    static func note(now: Timestamp) -> SQL {
-        let dueAt = (now + pause).date
-        return """
-            INSERT INTO rules.badge (app, user_id, due_at) SELECT DISTINCT app, user_id, \(dueAt) FROM changed
-            ON CONFLICT (app, user_id) DO UPDATE SET version = EXCLUDED.version, due_at = least(badge.due_at, \(dueAt))
-            """
+    static func note(now: Timestamp) -> SQL { note(due: "\((now + pause).date)") }
+
+    /// The same, where nobody did anything: what is unread was deleted because it is old. One correction for all of half a
+    /// day, everybody's at a time of their own in the half after that, so that what is deleted at once does not leave at once.
+    static func noteLater(now: Timestamp) -> SQL {
+        let share: SQL = "('x' || left(md5(user_id), 4))::bit(16)::integer / 65536.0"
+        return note(due: "\(now.date) + interval '12 hours' * (1 + \(share))")
+    }
+
+    /// In the order of the people, so that two statements about the same people wait for each other and do not deadlock.
+    private static func note(due: SQL) -> SQL {
+        """
+        INSERT INTO rules.badge (app, user_id, due_at)
+        SELECT DISTINCT app, user_id, \(due) AS due_at FROM changed ORDER BY app, user_id
+        ON CONFLICT (app, user_id) DO UPDATE
+        SET version = EXCLUDED.version, due_at = least(badge.due_at, EXCLUDED.due_at)
+        """
     }
 }

@@ -86,8 +86,9 @@ struct HistoryStore: Sendable {
                 let end = try await transaction.query(
                     HistoryStore.end(of: step, table, after: place, past: past)
                 ).first?.decode(Date.self, at: 0)
-                let deleted = try await transaction.execute(
-                    HistoryStore.deletion(table, after: place, until: end ?? past, past: past))
+                let deleted = try await transaction.query(
+                    HistoryStore.deletion(table, after: place, until: end ?? past, past: past, now: now)
+                ).single(Int.self)
                 return (deleted: deleted, place: end)
             }
         }
@@ -101,11 +102,23 @@ struct HistoryStore: Sendable {
         """
     }
 
-    static func deletion(_ table: Table, after place: Date?, until end: Date, past: Date) -> SQL {
-        """
-        DELETE FROM rules.\(identifier: table.rawValue)
-        WHERE \(range(table, after: place, until: end)) AND NOT (\(table.isNeeded(past: past)))
-        """
+    /// Deletes, and answers how many rows went. Whose inbox had something unread among them has another badge from then on.
+    static func deletion(_ table: Table, after place: Date?, until end: Date, past: Date, now: Timestamp) -> SQL {
+        let deletion: SQL = """
+            DELETE FROM rules.\(identifier: table.rawValue)
+            WHERE \(range(table, after: place, until: end)) AND NOT (\(table.isNeeded(past: past)))
+            """
+        return switch table {
+        case .inbox:
+            """
+            WITH gone AS (\(deletion) RETURNING app, user_id, read_at),
+                changed AS (SELECT app, user_id FROM gone WHERE read_at IS NULL),
+                noted AS (\(BadgeStore.noteLater(now: now)))
+            SELECT count(*) FROM gone
+            """
+        case .decision, .outcome, .receipt, .event, .saying:
+            "WITH gone AS (\(deletion) RETURNING 1) SELECT count(*) FROM gone"
+        }
     }
 
     private static func range(_ table: Table, after place: Date?, until end: Date) -> SQL {

@@ -133,4 +133,53 @@ import Testing
             #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
         }
     }
+
+    @Test func `what is deleted unread because it is old is corrected within a day, once`() async throws {
+        try await RulesHTTP.with(Self.counting) { (http: RulesHTTP) async throws in
+            for event in ["a", "b", "c"] { _ = try await http.house.happen(event, users: "[1,2]") }
+            let clock = http.clock
+            func notification(_ event: String, _ user: String) async throws -> UUID {
+                try await http.pool.query(
+                    """
+                    SELECT notification FROM rules.decision JOIN rules.event ON key = event
+                    WHERE id = \(event) AND user_id = \(user)
+                    """
+                ).single()
+            }
+            /// Of these people it comes to be too old.
+            func age(_ event: String, _ users: [String]) async throws {
+                for user in users {
+                    try await http.pool.execute(
+                        """
+                        UPDATE rules.inbox SET at = \((clock.now + .seconds(-86_400 * 91)).date)
+                        WHERE notification = \(try await notification(event, user))
+                        """)
+                }
+                try await HistoryStoreTests.sweeper(http.pool, step: 1000, now: clock.now).sweep()
+            }
+            // One has read what is old, the other nothing.
+            let read = JSONValue.string(try await notification("a", "1").uuidString.lowercased())
+            #expect(try await http.send(.post, "/v1/inbox/read", ["ids": [read]]).status == 200)
+            http.clock.advance(BadgeStore.pause)
+            #expect(try await Self.corrections(http) == ["1 2"])
+            try await age("a", ["1", "2"])
+            #expect(try await RulesDatabase.count("rules.inbox", http.pool) == 4)
+            // Not before half a day is over; what goes in the meantime goes with it.
+            http.clock.advance(.seconds(43_199))
+            #expect(try await Self.corrections(http) == [])
+            try await age("b", ["2"])
+            http.clock.advance(.seconds(43_201))
+            #expect(try await Self.corrections(http) == ["2 1"])
+            #expect(try await RulesDatabase.count("rules.badge", http.pool) == 0)
+            // Reading does not wait for that.
+            try await age("c", ["2"])
+            #expect(try await http.unread(user: "2") == 0)
+            _ = try await http.house.happen("d", users: "[2]")
+            #expect(try await http.send(.post, "/v1/inbox/read", ["all": true], user: "2").status == 200)
+            http.clock.advance(BadgeStore.pause)
+            #expect(try await Self.corrections(http) == ["2 0"])
+            http.clock.advance(.seconds(86_400))
+            #expect(try await Self.corrections(http) == [])
+        }
+    }
 }
