@@ -152,7 +152,11 @@ let package = Package(
             [
                 "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
-            ], data: ["Storage/Migrations", "RuleSets", "README.md", "rule-file.schema.json"],
+            ],
+            data: [
+                "Storage/Migrations", "RuleSets", "README.md", "API/README.md", "Language/README.md",
+                "rule-file.schema.json",
+            ],
             embedded: ["API/openapi.yaml"]),
         service(
             "APNsSender",

@@ -14,7 +14,7 @@ extension ConfigurationKey {
         summary: "The most requests a minute of one user; 0 for no limit.")
     static let rulesInboxDays = ConfigurationKey(
         "RULES_INBOX_DAYS", .integer(1...36_500), default: "90", summary: "How many days inboxes keep what was said.")
-    // No less than a week: for three days it is counted what came of each hour's decisions (decision 51).
+    // No less than a week: for three days it is counted what came of each hour's decisions (decision 48).
     static let rulesHistoryDays = ConfigurationKey(
         "RULES_HISTORY_DAYS", .integer(7...36_500), default: "30",
         summary: "How many days decisions, outcomes and receipts are kept, and events are known when they come again.")
