@@ -14,8 +14,8 @@ import Testing
         let message = AMQPMessage(
             exchange: ExchangeName.notifications.name, routingKey: "interactive.test",
             properties: AMQPProperties(persistent: true), body: [1])
-        bus.answer(
-            publishesTo: .notifications, with: [.confirmed, .nacked, .returned(code: 312, text: "NO_ROUTE"), .confirmed])
+        let refusal = AMQPConfirmation.returned(code: 312, text: "NO_ROUTE")
+        bus.answer(publishesTo: .notifications, with: [.confirmed, .nacked, refusal, .confirmed])
         let answers = try await bus.post(
             Array(repeating: message, count: 4), kind: "A notification", logger: Logger(label: "tests"))
         #expect(answers == [true, false, false, true])
