@@ -7,7 +7,7 @@ struct FeedbackSettings {
         summary: "How long evidence waits for more before it is believed; a storm shorter than this harms nobody.")
     static let guardShare = ConfigurationKey(
         "FEEDBACK_GUARD_SHARE", .integer(1...100), default: "5",
-        summary: "The percentage of refused tokens above which the guard quarantines.")
+        summary: "The percentage of a lane's answers that may be refusals before the guard quarantines.")
     static let guardMinimum = ConfigurationKey(
         "FEEDBACK_GUARD_MINIMUM", .integer(1...1_000_000), default: "20",
         summary: "The fewest distinct refused tokens in two minutes that the guard acts on.")

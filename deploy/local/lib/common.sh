@@ -7,6 +7,8 @@ if [ -t 2 ]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; else 
 
 say() { printf '%s==>%s %s\n' "$bold" "$plain" "$*" >&2; }
 note() { printf '    %s%s%s\n' "$dim" "$*" "$plain" >&2; }
+# print_help: the header of the script that runs, from its second line to the last that is a comment.
+print_help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
 # fail WHAT [WHAT-TO-DO]: one clear line, then the end.
 fail() {
   printf '%serror:%s %s%s\n' "$red" "$plain" "$1" "${2:+ — $2}" >&2
