@@ -8,16 +8,24 @@ import time
 import uuid
 
 import pika
+from large_groups import OF_NAMED, TO_STAFF, Crowds
 from local_stack import cloud_event, eventually
 from test_products import sql
 
 DEATHS = 20
+# Of these many it is made sure that they fall between what is decided about a crowd and what is published.
+DEATHS_OVER_STEPS = 4
 ROUND = 40
 PREFETCH = 500
 
 
 def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
     run = uuid.uuid4().hex[:8]
+    with Crowds(stack, run) as crowds:
+        die(stack, phones, run, crowds)
+
+
+def die(stack, phones, run: str, crowds: Crowds):
     stack.forget_requests()
     now = datetime.datetime.now(datetime.timezone.utc)
     due = (now + datetime.timedelta(seconds=150)).replace(second=0, microsecond=0)
@@ -72,13 +80,23 @@ def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
 
     chance = random.Random(7)
     with concurrent.futures.ThreadPoolExecutor(1) as publisher:
-        for _ in range(DEATHS):
+        for death in range(DEATHS):
+            if death < OF_NAMED:
+                crowds.address_players()
+            if death < TO_STAFF:
+                crowds.address_staff()
+            # Every other one dies at work, the rest while they start.
+            if death % 2:
+                stack.service("ready", "rules")
             loading = publisher.submit(load_once)
             # Somewhere within the round, which takes longer than this.
             time.sleep(chance.uniform(0, 0.2))
             stack.service("kill", "rules")
+            crowds.look()
             loading.result(timeout=60)
             stack.service("start", "rules")
+    for _ in range(DEATHS_OVER_STEPS):
+        crowds.die_over_a_step()
     # The last deaths fall into what is due.
     while datetime.datetime.now(datetime.timezone.utc) < due:
         time.sleep(0.2)
@@ -86,7 +104,7 @@ def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
         stack.service("kill", "rules")
         stack.service("start", "rules")
 
-    total = sum(published.values())
+    total = sum(published.values()) + crowds.events
     eventually(lambda: sql(stack, f"SELECT count(*) FROM rules.event WHERE id LIKE '{run}-%'") == str(total), 120,
                "every event to be decided")
     # The end of quiet hours is spread over ten minutes; what is left is made due now.
@@ -97,9 +115,10 @@ def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
 
     eventually(lambda: len({r["body"]["data"]["message_id"] for r in stack.requests("apns")
                             if r.get("token") == token(reader)}) == published["chat"], 120, "every chat message")
+    deaths = DEATHS + DEATHS_OVER_STEPS + 3
     chats = [r["body"]["data"]["message_id"] for r in stack.requests("apns") if r.get("token") == token(reader)]
     extra = len(chats) - published["chat"]
-    assert extra <= (DEATHS + 3) * PREFETCH
+    assert extra <= deaths * PREFETCH
 
     for player in players:
         happened = sum(1 for number in range(published["life"]) if players[number % 3] == player)
@@ -117,7 +136,9 @@ def test_twenty_deaths_lose_nothing_and_charge_nobody_twice(stack, phones):
         counts = {r["body"]["message"]["data"]["count"] for r in stack.requests("fcm") if r.get("token") == f"{manager}:fcm"}
         assert counts == {str(pending)}
         assert len(told(stack, manager)) == 1
-    print(json.dumps({"deaths": DEATHS + 3, "events": total, "kinds": published, "repeated pushes": extra}))
+    crowds.check()
+    assert crowds.found["deaths over a step"] >= DEATHS_OVER_STEPS
+    print(json.dumps({"deaths": deaths, "events": total, "kinds": published, "repeated pushes": extra} | crowds.found))
 
 
 def token(user: str) -> str:
