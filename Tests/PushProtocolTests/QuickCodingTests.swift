@@ -14,6 +14,27 @@ struct QuickCodingTests {
         }
     }
 
+    /// As a service of another version might write it.
+    @Test func `members that nobody knows are passed over where they stand in order, and twice the same are not`() throws {
+        var random = SplitMix(seed: 18)
+        let push = Push.random(&random)
+        let text = String(decoding: try WireCoding.encode(General(push)), as: UTF8.self)
+        func read(_ text: String) -> Push? { Push.read(Array(text.utf8)) }
+        func first(_ new: String) -> String { "{" + new + "," + text.dropFirst() }
+        func last(_ new: String) -> String { text.dropLast() + "," + new + "}" }
+        #expect(read(first(#""aa":[{"b":[]},"x"]"#)) == push)
+        #expect(read(text.replacing(#","lane":"#, with: #","extra":{},"fresh":"é","lane":"#)) == push)
+        #expect(read(text.replacing(#""trace":{"#, with: #""trace":{"a":1,"b":{},"#)) == push)
+        #expect(read(last(#""zoo":null"#)) == push)
+        #expect(read(last(#""version":1"#)) == nil)
+        #expect(read(last(#""extra":1"#)) == nil)
+        #expect(read(text.replacing(#","lane":"#, with: #","fresh":1,"extra":2,"lane":"#)) == nil)
+        #expect(read(text.replacing(#","lane":"#, with: #","extra":1,"extra":1,"lane":"#)) == nil)
+        #expect(read(text.replacing(#","lane":"#, with: #","lane":"bulk","lane":"#)) == nil)
+        #expect(read("{}") == nil && read("}") == nil && read("[]") == nil && read("") == nil)
+        #expect(read(text + " ") == nil && read(text + "}") == nil)
+    }
+
     @Test func `most contents are left as the text they came as, and read to the same value`() throws {
         var random = SplitMix(seed: 17)
         var left = 0
@@ -31,9 +52,9 @@ struct QuickCodingTests {
     @Test(
         arguments: [
             #"{"silent":false,"title": "a"}"#, #"{"silent":false,"title":"\u00e9"}"#, #"{"silent":false,"title":"\/"}"#,
-            #"{"silent":false,"data":{"b":1,"a":2}}"#, #"{"silent":false,"data":{"é":1}}"#,
-            #"{"silent":false,"badge":-0}"#, #"{"silent":false,"apns":{}}"#,
-            #"{"silent":false,"unknown":1}"#,
+            #"{"data":{"b":1,"a":2},"silent":false}"#, #"{"data":{"é":1},"silent":false}"#,
+            #"{"badge":-0,"silent":false}"#, #"{"apns":{},"silent":false}"#, #"{"silent":false,"body":"a"}"#,
+            #"{"fcm":null,"silent":false}"#, #"{"silent":false,"zoo":1,"new":1}"#,
         ])
     func `what could be written in another way is read`(content: String) throws {
         let push = try #require(try Self.push(content))
@@ -297,6 +318,14 @@ extension JSONValue {
         case 4: .array((0..<3).map { _ in JSONValue.random(&random, depth: depth + 1) })
         default: .object(["k": .random(&random, depth: depth + 1), "l/é": .random(&random, depth: depth + 1)])
         }
+    }
+}
+
+extension ProviderName {
+    fileprivate static func random(_ random: inout SplitMix) -> ProviderName {
+        let id = UUID.random(&random)
+        return [ProviderName(id), ProviderName(id.uuidString), ProviderName(String.random(&random))]
+            .randomElement(using: &random)!
     }
 }
 

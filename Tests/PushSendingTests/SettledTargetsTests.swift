@@ -62,8 +62,8 @@ struct SettledTargetsTests {
         arguments: [
             .accepted(id: nil), .accepted(id: "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a"),
             .accepted(id: "6F1F8F5E-53F2-5B0C-9D0A-0B1DE15C7C3A"), .accepted(id: "0:1500415314455276%31bd1c9631bd1c96"),
-            .accepted(id: ""), .accepted(id: String(repeating: "é", count: 24)),
-            .accepted(id: String(repeating: "x", count: 47)),
+            .accepted(id: ""), .accepted(id: ProviderName(String(repeating: "é", count: 24))),
+            .accepted(id: ProviderName(String(repeating: "x", count: 47))),
             .unregistered(since: Timestamp(milliseconds: 5), reason: "Unregistered"),
             .rejected(reason: "BadDeviceToken", suspectToken: true), .throttled(reason: "TooManyRequests"),
             .misconfigured(reason: "x"), .expired, .skipped(reason: "unconfigured"), .unknown(reason: "timed-out"),

@@ -20,6 +20,7 @@ final class Call {
     private var fields: [UInt8] = []
     private var responseBody: [UInt8] = []
     var isAnswered = false
+    private static let usualFields = 160
 
     init(_ burst: Burst, index: Int) {
         self.burst = burst
@@ -80,7 +81,8 @@ final class Call {
             status = value.reduce(0) { $0 * 10 + Int($1 & 0xF) }
             fields.removeAll(keepingCapacity: true)
         } else {
-            fields.reserveCapacity(fields.count + name.count + value.count + 2)
+            // For those of an acceptance, at once.
+            if fields.isEmpty { fields.reserveCapacity(Self.usualFields) }
             fields.append(contentsOf: name)
             fields.append(0)
             fields.append(contentsOf: value)

@@ -46,6 +46,23 @@ package struct HeaderArena: ~Copyable {
         add(storedName, name.utf8.count, store(value), value.count, neverIndexed)
     }
 
+    /// Adds one field, whose name must be in lower case. Constants need no copy: they outlive every frame.
+    package mutating func append(
+        constant name: StaticString, _ value: UnsafeRawBufferPointer, neverIndexed: Bool = false
+    ) {
+        isInvalid = isInvalid || !FieldCheck.isValue(value)
+        add(
+            UnsafeMutablePointer(mutating: name.utf8Start), name.utf8CodeUnitCount, store(value), value.count,
+            neverIndexed)
+    }
+
+    /// As above, where the value is a constant too.
+    package mutating func append(constant name: StaticString, constant value: StaticString) {
+        add(
+            UnsafeMutablePointer(mutating: name.utf8Start), name.utf8CodeUnitCount,
+            UnsafeMutablePointer(mutating: value.utf8Start), value.utf8CodeUnitCount, false)
+    }
+
     /// Adds all fields of `block` with one copy.
     package mutating func append(_ block: HTTP2FieldBlock) {
         var place = block.bytes.withUnsafeBytes { store($0) }

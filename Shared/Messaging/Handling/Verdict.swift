@@ -14,6 +14,9 @@ package struct Verdict: Sendable {
         self.remainder = remainder
     }
 
+    /// Whether nothing is left of the message once its outbound is confirmed.
+    var isDone: Bool { if case .done = disposition { true } else { false } }
+
     package static var done: Verdict { Verdict(.done) }
 
     package static func done(_ outbound: [Outbound]) -> Verdict { Verdict(.done, outbound: outbound) }

@@ -67,11 +67,14 @@ final class StageMetrics: Sendable {
             label: MetricName.handleDuration, dimensions: labels, preferredDisplayUnit: .seconds, factory: factory)
     }
 
+    /// Counts messages of which nothing was left to do.
+    func done(_ queue: WorkQueue, _ messages: Int) { usual(queue).done.increment(by: messages) }
+
     /// Counts the settlements of a batch, which all came from one queue.
     func settled(_ settlements: [Settlement]) {
         guard let queue = settlements.first?.inbound.queue else { return }
         let done = settlements.count { $0.conclusion.isDone }
-        if done > 0 { usual(queue).done.increment(by: done) }
+        if done > 0 { self.done(queue, done) }
         for settlement in settlements where !settlement.conclusion.isDone { settled(queue, settlement.conclusion) }
     }
 

@@ -19,7 +19,6 @@ struct Settlement: Sendable {
     let inbound: Inbound
     private(set) var conclusion: Conclusion
     private let redirection: Redirection
-    private let remainder: [UInt8]?
     private var outbound: [Outbound]
     private var copy: Copy
     private var cannotBeCopied = false
@@ -33,7 +32,6 @@ struct Settlement: Sendable {
         self.inbound = inbound
         self.conclusion = conclusion
         self.redirection = redirection
-        self.remainder = remainder
         self.patience = patience
         self.outbound = outbound
         copy = Settlement.copy(of: inbound, for: conclusion, remainder: remainder, redirection: redirection)

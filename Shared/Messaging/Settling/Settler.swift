@@ -17,24 +17,68 @@ struct Settler: Sendable {
     /// closed bus ends that: then what is left goes back to its queue.
     ///
     /// - Returns: whether every message was settled.
-    func carryOut(_ settlements: [Settlement]) async -> Bool {
-        var open = finish(settlements)
-        var failures = 0
+    func carryOut(_ settlements: [Settlement]) async -> Bool { await carryOut(finish(settlements), failures: 0) }
+
+    /// The same for messages of which nothing is left but to be acknowledged, once the broker has what they led to: nearly
+    /// every batch is of such. Only where it does not take everything at once, `settlements` are made of them.
+    func finish(_ messages: [any Readable], _ verdicts: [Verdict], settlements: () -> [Settlement]) async -> Bool {
+        var pile = Pile(service: service)
+        var idle: [AMQPDeliveryTag] = []
+        var waiting: [AMQPDeliveryTag] = []
+        waiting.reserveCapacity(messages.count)
+        for place in messages.indices {
+            let tag = messages[place].tag
+            let outbound = verdicts[place].outbound
+            if outbound.isEmpty { idle.append(tag) } else { waiting.append(tag) }
+            for message in outbound.indices { pile.add(outbound[message]) }
+        }
+        guard let queue = messages.first?.inbound.queue else { return true }
+        acknowledge(idle, of: queue)
+        guard !waiting.isEmpty else { return true }
+        do {
+            let answers = try await bus.publish(pile.messages)
+            report(answers, to: pile.messages)
+            if answers.allSatisfy({ $0 == .confirmed }) {
+                acknowledge(waiting, of: queue)
+                return true
+            }
+            var open = settlements().filter { $0.wanted > 0 }
+            record(answers, at: pile.places, in: &open)
+            return await carryOut(finish(open), failures: 1)
+        } catch {
+            giveBack(waiting, error)
+            return false
+        }
+    }
+
+    private func acknowledge(_ tags: [AMQPDeliveryTag], of queue: WorkQueue) {
+        guard !tags.isEmpty else { return }
+        bus.acknowledge(tags)
+        metrics.done(queue, tags.count)
+    }
+
+    private func carryOut(_ settlements: [Settlement], failures: Int) async -> Bool {
+        var open = settlements
+        var failures = failures
         while !open.isEmpty {
             do {
+                if failures > 0 { try await Task.sleep(for: backoff.delay(afterFailures: failures)) }
                 let progressed = try await publish(&open)
                 open = finish(open)
                 failures = progressed ? 0 : failures + 1
-                if !open.isEmpty, !progressed { try await Task.sleep(for: backoff.delay(afterFailures: failures)) }
             } catch {
-                logger.notice(
-                    "Gave messages back that could not be settled",
-                    metadata: [LogKey.count: "\(open.count)", LogKey.error: "\(error)"])
-                bus.requeue(open.map(\.tag))
+                giveBack(open.map(\.tag), error)
                 return false
             }
         }
         return true
+    }
+
+    private func giveBack(_ tags: [AMQPDeliveryTag], _ error: any Error) {
+        logger.notice(
+            "Gave messages back that could not be settled",
+            metadata: [LogKey.count: "\(tags.count)", LogKey.error: "\(error)"])
+        bus.requeue(tags)
     }
 
     /// Publishes the next step of each, and what several have in common once. Returns whether every message was taken.
@@ -53,13 +97,18 @@ struct Settler: Sendable {
             for index in open.indices { open[index].confirm() }
             return true
         }
-        var places = pile.places[...]
+        record(answers, at: pile.places, in: &open)
+        return false
+    }
+
+    /// Tells each of `open` what the broker said to its messages, which are at `places` among the answers.
+    private func record(_ answers: [AMQPConfirmation], at places: [Int], in open: inout [Settlement]) {
+        var places = places[...]
         for index in open.indices {
             let wanted = open[index].wanted
             open[index].record(places.prefix(wanted).map { answers[$0] })
             places = places.dropFirst(wanted)
         }
-        return false
     }
 
     /// Messages that are published together.

@@ -1,10 +1,8 @@
+internal import AMQP
 internal import PushProtocol
 
 /// A handler whose kind of message the runtime need not know: everything behind it is compiled once, for all stages.
 struct AnyStageHandler: Sendable {
-    /// A `Delivery` of the handler's own kind of message.
-    typealias Readable = AnyObject & Sendable
-
     let decode: @Sendable (Inbound) throws(WireError) -> any Readable
     let handle: @Sendable ([any Readable]) async throws -> [Verdict]
 
@@ -20,4 +18,15 @@ struct AnyStageHandler: Sendable {
             return try await handler.handle(batch)
         }
     }
+}
+
+/// A `Delivery` of the handler's own kind of message.
+protocol Readable: AnyObject, Sendable {
+    var inbound: Inbound { get }
+    /// What names it to the broker.
+    var tag: AMQPDeliveryTag { get }
+}
+
+extension Delivery: Readable {
+    var tag: AMQPDeliveryTag { inbound.delivery.tag }
 }

@@ -16,11 +16,6 @@ struct BatchRunner: Sendable {
     /// How long settling may take that begins after the drain deadline.
     private static var lastSettling: Duration { .seconds(2) }
 
-    private struct Readable: Sendable {
-        let inbound: Inbound
-        let delivery: any AnyStageHandler.Readable
-    }
-
     private enum Answer {
         case verdicts([Verdict])
         case outage(String)
@@ -30,13 +25,13 @@ struct BatchRunner: Sendable {
 
     func run(_ work: Work) async -> WorkResult {
         var poison: [Settlement] = []
-        var readable: [Readable] = []
+        var readable: [any Readable] = []
         readable.reserveCapacity(work.deliveries.count)
         let now = Timestamp.now
         for raw in work.deliveries {
             let inbound = Inbound(raw, queue: queue, now: now)
             do {
-                readable.append(Readable(inbound: inbound, delivery: try decode(inbound)))
+                readable.append(try decode(inbound))
             } catch {
                 let reason = Reason(code: error.code, detail: "\(error)")
                 poison.append(Settlement(inbound, conclusion: .deadLetter(reason), redirection: redirection))
@@ -50,11 +45,11 @@ struct BatchRunner: Sendable {
         return result
     }
 
-    private func decode(_ inbound: Inbound) throws(WireError) -> any AnyStageHandler.Readable {
+    private func decode(_ inbound: Inbound) throws(WireError) -> any Readable {
         try handler.decode(inbound)
     }
 
-    private func run(_ work: Work, _ messages: [Readable]) async -> WorkResult {
+    private func run(_ work: Work, _ messages: [any Readable]) async -> WorkResult {
         guard !messages.isEmpty else { return .settled }
         if work.isIsolated { return await runSingly(work, messages) }
         switch await answer(messages) {
@@ -77,7 +72,7 @@ struct BatchRunner: Sendable {
     }
 
     /// One after the other, each settled before the next begins.
-    private func runSingly(_ work: Work, _ messages: [Readable]) async -> WorkResult {
+    private func runSingly(_ work: Work, _ messages: [any Readable]) async -> WorkResult {
         for (index, message) in messages.enumerated() {
             let result: WorkResult
             switch await answer([message]) {
@@ -91,10 +86,10 @@ struct BatchRunner: Sendable {
         return .settled
     }
 
-    private func answer(_ messages: [Readable]) async -> Answer {
+    private func answer(_ messages: [any Readable]) async -> Answer {
         let start = ContinuousClock.now
         do {
-            let verdicts = try await handler.handle(messages.map(\.delivery))
+            let verdicts = try await handler.handle(messages)
             guard verdicts.count == messages.count else {
                 metrics.handled(queue, .failed, in: start.duration(to: .now))
                 return .failed("the handler returned \(verdicts.count) verdicts for \(messages.count) messages")
@@ -115,33 +110,36 @@ struct BatchRunner: Sendable {
         }
     }
 
-    private func settle(_ messages: [Readable], _ verdicts: [Verdict]) async -> WorkResult {
-        let settlements = zip(messages, verdicts).map { message, verdict in
-            let inbound = message.inbound
-            return Settlement(
-                inbound,
-                conclusion: Conclusion(
-                    verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
-                outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection,
-                patience: policy.unroutableRounds)
-        }
-        return await carryOut(settlements) ? .settled : .givenBack
-    }
-
     /// What was decided by the time of a cancellation is still settled, for a short while: given back, it would be done
     /// again. The task is its own, since the broker's confirms do not come to one that is cancelled.
-    private func carryOut(_ settlements: [Settlement]) async -> Bool {
-        guard Task.isCancelled else { return await settler.carryOut(settlements) }
-        let settling = Task { await settler.carryOut(settlements) }
+    private func settle(_ messages: [any Readable], _ verdicts: [Verdict]) async -> WorkResult {
+        guard Task.isCancelled else { return await carryOut(messages, verdicts) ? .settled : .givenBack }
+        let settling = Task { await carryOut(messages, verdicts) }
         let limit = Task {
             try await Task.sleep(for: Self.lastSettling)
             settling.cancel()
         }
         defer { limit.cancel() }
-        return await settling.value
+        return await settling.value ? .settled : .givenBack
     }
 
-    private func settle(_ message: Readable, failure: String) async -> WorkResult {
+    private func carryOut(_ messages: [any Readable], _ verdicts: [Verdict]) async -> Bool {
+        func settlements() -> [Settlement] {
+            zip(messages, verdicts).map { message, verdict in
+                let inbound = message.inbound
+                return Settlement(
+                    inbound,
+                    conclusion: Conclusion(
+                        verdict.disposition, attempt: inbound.attempt, maximumAttempts: policy.maximumAttempts),
+                    outbound: verdict.outbound, remainder: verdict.remainder, redirection: redirection,
+                    patience: policy.unroutableRounds)
+            }
+        }
+        guard verdicts.allSatisfy(\.isDone) else { return await settler.carryOut(settlements()) }
+        return await settler.finish(messages, verdicts, settlements: settlements)
+    }
+
+    private func settle(_ message: any Readable, failure: String) async -> WorkResult {
         let inbound = message.inbound
         logger.error(
             "A message failed alone",
@@ -155,7 +153,7 @@ struct BatchRunner: Sendable {
         return await settler.carryOut([settlement]) ? .settled : .givenBack
     }
 
-    private func giveBack(_ messages: some Collection<Readable>) -> WorkResult {
+    private func giveBack(_ messages: some Collection<any Readable>) -> WorkResult {
         metrics.givenBack(queue, messages.count)
         bus.requeue(messages.map(\.inbound.delivery.tag))
         return .givenBack

@@ -24,6 +24,8 @@ package struct ByteCursor: ~Copyable {
         }
     }
 
+    // Inlined, what is known beforehand is stored in a few moves.
+    @inline(__always)
     package mutating func put(_ text: StaticString) {
         copy(text.utf8Start, text.utf8CodeUnitCount)
     }
@@ -63,10 +65,12 @@ package struct ByteCursor: ~Copyable {
             id, letters, to: UnsafeMutableBufferPointer(start: place.assumingMemoryBound(to: UInt8.self), count: 36))
     }
 
+    @inline(__always)
     private mutating func copy(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         take(length).copyMemory(from: bytes, byteCount: length)
     }
 
+    @inline(__always)
     private mutating func take(_ length: Int) -> UnsafeMutableRawPointer {
         precondition(length <= capacity - count, "more is written than was announced")
         defer { count += length }

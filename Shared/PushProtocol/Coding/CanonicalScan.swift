@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Passes over JSON that is written as our own writers write it: compact, with members in the order of their names and
 /// nothing escaped that need not be. Such text may be copied as it stands.
 ///
@@ -12,6 +14,21 @@ struct CanonicalScan {
         self.bytes = bytes
         self.place = place
         self.depth = depth
+    }
+
+    /// Nothing may follow.
+    func end() throws(JSONReader.Unusual) {
+        guard place == bytes.count else { throw JSONReader.Unusual() }
+    }
+
+    /// Reads what comes next with the reader that reads more.
+    mutating func reading<Value>(
+        _ read: (inout JSONReader) throws(JSONReader.Unusual) -> Value
+    ) throws(JSONReader.Unusual) -> Value {
+        var reader = JSONReader(bytes, from: place, depth: depth)
+        let value = try read(&reader)
+        place = reader.place
+        return value
     }
 
     /// Passes over any value, and returns where it stands.
@@ -34,6 +51,26 @@ struct CanonicalScan {
         default: _ = try integer()
         }
         return start..<place
+    }
+
+    /// Reads an array.
+    @inline(__always)
+    mutating func elements<Element>(
+        _ read: (inout CanonicalScan) throws(JSONReader.Unusual) -> Element
+    ) throws(JSONReader.Unusual) -> [Element] {
+        try open(UInt8(ascii: "["))
+        defer { depth -= 1 }
+        if takes(UInt8(ascii: "]")) { return [] }
+        let start = place
+        // Most have one element.
+        var elements = [try read(&self)]
+        while takes(UInt8(ascii: ",")) {
+            // The others are about as long.
+            if elements.count == 1 { elements.reserveCapacity(1 + (bytes.count - place) / max(place - start, 16)) }
+            elements.append(try read(&self))
+        }
+        try expect(UInt8(ascii: "]"))
+        return elements
     }
 
     /// Passes over an object. `see` is shown where each name stands, without its quotes, before its value is passed.
@@ -97,6 +134,61 @@ struct CanonicalScan {
         }
     }
 
+    /// Reads a string.
+    mutating func text() throws(JSONReader.Unusual) -> String {
+        let start = place + 1
+        guard isNext(UInt8(ascii: "\"")) else { throw JSONReader.Unusual() }
+        let run = PlainRun(in: bytes, from: start)
+        guard run.end < bytes.count, bytes[run.end] == UInt8(ascii: "\"") else {
+            return try reading { (reader) throws(JSONReader.Unusual) in try reader.string() }
+        }
+        place = run.end + 1
+        return try run.text(UnsafeBufferPointer(rebasing: bytes[start..<run.end]))
+    }
+
+    /// Reads an id in its canonical form.
+    mutating func uuid() throws(JSONReader.Unusual) -> UUID {
+        guard place + 38 <= bytes.count, bytes[place] == UInt8(ascii: "\""), bytes[place + 37] == UInt8(ascii: "\""),
+            let id = Hexadecimal.uuid(UnsafeBufferPointer(rebasing: bytes[place + 1..<place + 37]))
+        else { throw JSONReader.Unusual() }
+        place += 38
+        return id
+    }
+
+    mutating func bool() throws(JSONReader.Unusual) -> Bool {
+        let isTrue = isNext(UInt8(ascii: "t"))
+        try word(isTrue ? "true" : "false")
+        return isTrue
+    }
+
+    /// Reads one of the words that `Word` has.
+    mutating func word<Word: RawRepresentable<String> & CaseIterable>(
+        _: Word.Type
+    ) throws(JSONReader.Unusual) -> Word {
+        let text = try string()
+        for word in Word.allCases where isText(word.rawValue, in: text.lowerBound + 1..<text.upperBound - 1) {
+            return word
+        }
+        throw JSONReader.Unusual()
+    }
+
+    /// The same, or `nil` for `null`.
+    mutating func optionalWord<Word: RawRepresentable<String> & CaseIterable>(
+        _: Word.Type
+    ) throws(JSONReader.Unusual) -> Word? {
+        try takesNull() ? nil : try word(Word.self)
+    }
+
+    /// The same as ``integer()``, or `nil` for `null`.
+    mutating func optionalInteger() throws(JSONReader.Unusual) -> Int64? { try takesNull() ? nil : try integer() }
+
+    /// Passes over `null` where it follows.
+    mutating func takesNull() throws(JSONReader.Unusual) -> Bool {
+        guard isNext(UInt8(ascii: "n")) else { return false }
+        try word("null")
+        return true
+    }
+
     /// Reads an integer of at most eighteen digits, which cannot overflow.
     mutating func integer() throws(JSONReader.Unusual) -> Int64 {
         let isNegative = takes(UInt8(ascii: "-"))
@@ -122,11 +214,38 @@ struct CanonicalScan {
         place += text.utf8CodeUnitCount
     }
 
+    /// The `count` bytes at `start` as one number, the first of them in the highest byte: at most eight; `nil` close to the
+    /// end.
+    @inline(__always)
+    func number(at start: Int, _ count: Int) -> UInt64? {
+        guard start + 8 <= bytes.count else { return nil }
+        let eight = UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: start, as: UInt64.self)
+        return UInt64(bigEndian: eight) >> UInt64(64 - 8 * count)
+    }
+
     /// Whether `text` stands at `start`.
+    @inline(__always)
     func holds(_ text: StaticString, at start: Int) -> Bool {
-        let count = text.utf8CodeUnitCount
+        holds(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount), at: start)
+    }
+
+    @inline(__always)
+    private func holds(_ text: UnsafeBufferPointer<UInt8>, at start: Int) -> Bool {
+        let count = text.count
         guard start + count <= bytes.count else { return false }
-        for offset in 0..<count where bytes[start + offset] != text.utf8Start[offset] { return false }
+        let (here, text) = (UnsafeRawBufferPointer(bytes), UnsafeRawBufferPointer(text))
+        var offset = 0
+        while offset + 8 <= count {
+            guard
+                here.loadUnaligned(fromByteOffset: start + offset, as: UInt64.self)
+                    == text.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            else { return false }
+            offset += 8
+        }
+        while offset < count {
+            guard here[start + offset] == text[offset] else { return false }
+            offset += 1
+        }
         return true
     }
 
@@ -135,9 +254,21 @@ struct CanonicalScan {
         range.count == text.utf8CodeUnitCount && holds(text, at: range.lowerBound)
     }
 
+    private func isText(_ text: String, in range: Range<Int>) -> Bool {
+        var text = text
+        return text.withUTF8 { $0.count == range.count && holds($0, at: range.lowerBound) }
+    }
+
+    /// Whether `byte` follows.
+    @inline(__always)
+    func isNext(_ byte: UInt8) -> Bool { place < bytes.count && bytes[place] == byte }
+
+    /// Goes on at `place`, which was looked at.
+    mutating func jump(to place: Int) { self.place = place }
+
     /// Takes `byte` when it follows.
     mutating func takes(_ byte: UInt8) -> Bool {
-        guard place < bytes.count, bytes[place] == byte else { return false }
+        guard isNext(byte) else { return false }
         place += 1
         return true
     }
@@ -148,9 +279,17 @@ struct CanonicalScan {
 
     mutating func open(_ bracket: UInt8) throws(JSONReader.Unusual) {
         try expect(bracket)
+        try deepen()
+    }
+
+    /// Enters an array or an object.
+    mutating func deepen() throws(JSONReader.Unusual) {
         depth += 1
         guard depth <= WireCoding.maximumDepth else { throw JSONReader.Unusual() }
     }
+
+    /// Leaves one.
+    mutating func rise() { depth -= 1 }
 
     /// Whether the name in `range` comes before `text`.
     func isBefore(_ range: Range<Int>, _ text: StaticString) -> Bool {
@@ -159,7 +298,7 @@ struct CanonicalScan {
     }
 
     /// Whether the name in `a` comes before the one in `b`.
-    private func isBefore(_ a: Range<Int>, _ b: Range<Int>) -> Bool {
+    func isBefore(_ a: Range<Int>, _ b: Range<Int>) -> Bool {
         for offset in 0..<min(a.count, b.count) {
             let (one, other) = (bytes[a.lowerBound + offset], bytes[b.lowerBound + offset])
             if one != other { return one < other }

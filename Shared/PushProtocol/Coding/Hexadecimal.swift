@@ -13,9 +13,11 @@ package enum Hexadecimal {
     }
 
     /// A UUID in its canonical form (RFC 9562 §4), in either case.
-    static func uuid(_ text: UnsafeBufferPointer<UInt8>) -> UUID? {
-        guard text.count == 36 else { return nil }
-        for place in [8, 13, 18, 23] where text[place] != UInt8(ascii: "-") { return nil }
+    package static func uuid(_ text: UnsafeBufferPointer<UInt8>) -> UUID? {
+        let dash = UInt8(ascii: "-")
+        guard text.count == 36, text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash else {
+            return nil
+        }
         let text = UnsafeRawBufferPointer(text)
         func eight(_ place: Int) -> UInt64 {
             UInt64(bigEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self))
@@ -124,7 +126,8 @@ package enum Hexadecimal {
             text.storeBytes(of: UInt32(third >> 32).bigEndian, toByteOffset: 19, as: UInt32.self)
             text.storeBytes(of: UInt32(truncatingIfNeeded: third).bigEndian, toByteOffset: 24, as: UInt32.self)
             text.storeBytes(of: eight(3).bigEndian, toByteOffset: 28, as: UInt64.self)
-            for place in [8, 13, 18, 23] { text[place] = UInt8(ascii: "-") }
+            let dash = UInt8(ascii: "-")
+            (text[8], text[13], text[18], text[23]) = (dash, dash, dash, dash)
         }
     }
 

@@ -10,11 +10,15 @@ struct JSONReader {
     struct Unusual: Error {}
 
     private let bytes: UnsafeBufferPointer<UInt8>
-    private var place = 0
-    private var depth = 0
+    private(set) var place: Int
+    private var depth: Int
 
-    /// `bytes` must outlive the reader.
-    init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+    /// Begins at `place` in `bytes`, inside so many arrays and objects. `bytes` must outlive the reader.
+    init(_ bytes: UnsafeBufferPointer<UInt8>, from place: Int = 0, depth: Int = 0) {
+        self.bytes = bytes
+        self.place = place
+        self.depth = depth
+    }
 
     // MARK: Structure
 
@@ -59,17 +63,6 @@ struct JSONReader {
         try word("null")
         return nil
     }
-
-    // MARK: Passing over
-
-    /// A scan that begins where the next value does.
-    mutating func scan() -> CanonicalScan {
-        skipSpace()
-        return CanonicalScan(bytes, from: place, depth: depth)
-    }
-
-    /// Goes on where `scan` ended.
-    mutating func passed(to scan: CanonicalScan) { place = scan.place }
 
     // MARK: Values
 

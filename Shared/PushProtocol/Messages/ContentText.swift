@@ -16,7 +16,6 @@ package final class ContentText: Sendable {
         package fileprivate(set) var interruptionLevel = Place.none
         package fileprivate(set) var collapseKey = Place.none
         package fileprivate(set) var data = Place.none
-        fileprivate var seen: UInt32 = 0
     }
 
     /// Where a value stands in the message; nowhere, when the content does not have it.
@@ -49,63 +48,56 @@ package final class ContentText: Sendable {
 
     /// Reads the object at the place of `scan`, in `message`.
     init(_ scan: inout CanonicalScan, in message: [UInt8]) throws(JSONReader.Unusual) {
-        var members = Members()
-        var badge: Int?
-        var silent: Bool?
-        var interruptionLevel: InterruptionLevel?
-        var hasReservedData = false
-        var placeOfLink = 0
+        var found = Members()
         let start = scan.place
-        try scan.open(UInt8(ascii: "{"))
-        repeat {
-            let name = try scan.name()
-            // No two members have the same length and first letter.
-            switch (name.count, scan.bytes[name.lowerBound]) {
-            case (5, UInt8(ascii: "t")): members.title = try members.string(0, "title", name, &scan)
-            case (8, UInt8(ascii: "s")): members.subtitle = try members.string(1, "subtitle", name, &scan)
-            case (4, UInt8(ascii: "b")): members.body = try members.string(2, "body", name, &scan)
-            case (5, UInt8(ascii: "s")): members.sound = try members.string(3, "sound", name, &scan)
-            case (8, UInt8(ascii: "c")): members.category = try members.string(4, "category", name, &scan)
-            case (6, UInt8(ascii: "t")): members.thread = try members.string(5, "thread", name, &scan)
-            case (8, UInt8(ascii: "d")): members.deepLink = try members.string(6, "deepLink", name, &scan)
-            case (5, UInt8(ascii: "i")): members.image = try members.string(7, "image", name, &scan)
-            case (11, UInt8(ascii: "c")): members.collapseKey = try members.string(8, "collapseKey", name, &scan)
-            case (17, UInt8(ascii: "i")):
-                members.interruptionLevel = try members.string(9, "interruptionLevel", name, &scan)
-                interruptionLevel = try members.readInterruptionLevel(scan)
-            case (4, UInt8(ascii: "d")):
-                try members.note(10, "data", name, scan)
-                if try !scan.takesNull() {
-                    let (start, names) = (scan.place, scan)
-                    try scan.members { (name) throws(JSONReader.Unusual) in
-                        if names.isText("aps", in: name) || names.isText("deep_link", in: name) {
-                            hasReservedData = true
-                        }
-                        if placeOfLink == 0, !names.isBefore(name, "deep_link") { placeOfLink = name.lowerBound - 1 }
-                    }
-                    if placeOfLink == 0 { placeOfLink = scan.place - 1 }
-                    members.data = Place(start..<scan.place)
-                }
-            case (5, UInt8(ascii: "b")):
-                try members.note(11, "badge", name, scan)
-                if try !scan.takesNull() { badge = Int(try scan.integer()) }
-            case (6, UInt8(ascii: "s")):
-                try members.note(12, "silent", name, scan)
-                silent = scan.holds("true", at: scan.place)
-                try scan.word(silent == true ? "true" : "false")
-            default: throw JSONReader.Unusual()
-            }
-        } while scan.takes(UInt8(ascii: ","))
-        try scan.expect(UInt8(ascii: "}"))
-        guard let silent else { throw JSONReader.Unusual() }
+        var members = try OrderedMembers(&scan)
+        try members.refuse(#""apns":"#, &scan)
+        badge = try members.find(#""badge":"#, &scan) ? try scan.optionalInteger().map(Int.init) : nil
+        if try members.find(#""body":"#, &scan) { found.body = try Place(text: &scan) }
+        if try members.find(#""category":"#, &scan) { found.category = try Place(text: &scan) }
+        if try members.find(#""collapseKey":"#, &scan) { found.collapseKey = try Place(text: &scan) }
+        var data = Data()
+        if try members.find(#""data":"#, &scan) { data = try Data(&scan) }
+        if try members.find(#""deepLink":"#, &scan) { found.deepLink = try Place(text: &scan) }
+        try members.refuse(#""fcm":"#, &scan)
+        if try members.find(#""image":"#, &scan) { found.image = try Place(text: &scan) }
+        interruptionLevel =
+            if try members.find(#""interruptionLevel":"#, &scan) { try found.readInterruptionLevel(&scan) } else { nil }
+        try members.require(#""silent":"#, &scan)
+        silent = try scan.bool()
+        if try members.find(#""sound":"#, &scan) { found.sound = try Place(text: &scan) }
+        if try members.find(#""subtitle":"#, &scan) { found.subtitle = try Place(text: &scan) }
+        if try members.find(#""thread":"#, &scan) { found.thread = try Place(text: &scan) }
+        if try members.find(#""title":"#, &scan) { found.title = try Place(text: &scan) }
+        try members.end(&scan)
+        found.data = data.place
         self.message = message
         whole = start..<scan.place
-        self.members = members
-        self.badge = badge
-        self.silent = silent
-        self.interruptionLevel = interruptionLevel
-        self.hasReservedData = hasReservedData
-        self.placeOfLink = placeOfLink
+        self.members = found
+        hasReservedData = data.isReserved
+        placeOfLink = data.placeOfLink
+    }
+
+    /// What is to know of the app's data.
+    private struct Data {
+        var place = Place.none
+        var isReserved = false
+        var placeOfLink = 0
+
+        init() {}
+
+        init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
+            guard try !scan.takesNull() else { return }
+            var (isReserved, placeOfLink) = (false, 0)
+            let (start, names) = (scan.place, scan)
+            try scan.members { (name) throws(JSONReader.Unusual) in
+                if names.isText("aps", in: name) || names.isText("deep_link", in: name) { isReserved = true }
+                if placeOfLink == 0, !names.isBefore(name, "deep_link") { placeOfLink = name.lowerBound - 1 }
+            }
+            place = Place(start..<scan.place)
+            self.isReserved = isReserved
+            self.placeOfLink = placeOfLink == 0 ? scan.place - 1 : placeOfLink
+        }
     }
 
     /// The content as a value.
@@ -120,37 +112,20 @@ package final class ContentText: Sendable {
     package func bytes<R>(_ read: (UnsafeBufferPointer<UInt8>) -> R) -> R { message.withUnsafeBufferPointer(read) }
 }
 
-extension ContentText.Members {
-    /// Takes the string, or `null`, that follows `name`.
-    fileprivate mutating func string(
-        _ number: UInt32, _ word: StaticString, _ name: Range<Int>, _ scan: inout CanonicalScan
-    ) throws(JSONReader.Unusual) -> ContentText.Place {
-        try note(number, word, name, scan)
-        return try scan.takesNull() ? .none : ContentText.Place(try scan.string())
-    }
-
-    /// Notes a member, which must be the one called `word` and the first of that name.
-    fileprivate mutating func note(
-        _ number: UInt32, _ word: StaticString, _ name: Range<Int>, _ scan: CanonicalScan
-    ) throws(JSONReader.Unusual) {
-        guard seen & 1 << number == 0, scan.isText(word, in: name) else { throw JSONReader.Unusual() }
-        seen |= 1 << number
-    }
-
-    fileprivate func readInterruptionLevel(_ scan: CanonicalScan) throws(JSONReader.Unusual) -> InterruptionLevel? {
-        guard !interruptionLevel.isAbsent else { return nil }
-        let text = interruptionLevel.range.dropFirst().dropLast()
-        guard let level = InterruptionLevel(rawValue: String(decoding: scan.bytes[text], as: UTF8.self)) else {
-            throw JSONReader.Unusual()
-        }
-        return level
+extension ContentText.Place {
+    /// Takes a string, or `null`.
+    fileprivate init(text scan: inout CanonicalScan) throws(JSONReader.Unusual) {
+        self = try scan.takesNull() ? .none : ContentText.Place(try scan.string())
     }
 }
 
-extension CanonicalScan {
-    fileprivate mutating func takesNull() throws(JSONReader.Unusual) -> Bool {
-        guard place < bytes.count, bytes[place] == UInt8(ascii: "n") else { return false }
-        try word("null")
-        return true
+extension ContentText.Members {
+    fileprivate mutating func readInterruptionLevel(
+        _ scan: inout CanonicalScan
+    ) throws(JSONReader.Unusual) -> InterruptionLevel? {
+        let start = scan.place
+        guard let level = try scan.optionalWord(InterruptionLevel.self) else { return nil }
+        interruptionLevel = ContentText.Place(start..<scan.place)
+        return level
     }
 }

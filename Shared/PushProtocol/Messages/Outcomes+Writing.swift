@@ -38,8 +38,13 @@ extension Outcomes {
         var limit = 512 + app.rawValue.utf8.count + trace.length
         // By their places: an outcome has many parts to copy.
         for place in outcomes.indices {
-            guard case .accepted(let id) = outcomes[place].answer, id?.isPlainJSON ?? true else { return nil }
-            limit += 320 + (id?.utf8.count ?? 0)
+            guard case .accepted(let id) = outcomes[place].answer else { return nil }
+            // What each takes at most, but for a name that is no id.
+            limit += 320
+            // An id has nothing to escape.
+            guard let id, id.id == nil else { continue }
+            guard id.text.isPlainJSON else { return nil }
+            limit += id.text.utf8.count
         }
         guard trace.isPlain else { return nil }
         return ByteCursor.bytes(atMost: limit) { json in
@@ -55,9 +60,31 @@ extension Outcomes {
             json.put(text: origin.rawValue)
             json.put(#"","outcomes":["#)
             outcomes.withUnsafeBufferPointer { outcomes in
+                // By their parts: an outcome has many to copy.
                 for place in outcomes.indices {
                     if place > 0 { json.put(",") }
-                    outcomes[place].writeAcceptance(to: &json)
+                    json.put(#"{"answer":{"disposition":"accepted""#)
+                    if case .accepted(let name?) = outcomes[place].answer { name.write(to: &json) }
+                    json.put(#"},"at":"#)
+                    json.put(outcomes[place].at.milliseconds)
+                    if let device = outcomes[place].device {
+                        json.put(#","device":""#)
+                        json.put(device, .upper)
+                        json.put("\"")
+                    }
+                    if let elsewhere = outcomes[place].elsewhere {
+                        json.put(#","elsewhere":""#)
+                        json.put(text: elsewhere.rawValue)
+                        json.put("\"")
+                    }
+                    json.put(#","notification":""#)
+                    json.put(outcomes[place].notification, .upper)
+                    json.put("\"")
+                    if let registeredAt = outcomes[place].registeredAt {
+                        json.put(#","registeredAt":"#)
+                        json.put(registeredAt.milliseconds)
+                    }
+                    json.put("}")
                 }
             }
             json.put("],")
@@ -69,36 +96,11 @@ extension Outcomes {
     }
 }
 
-extension Outcome {
-    /// At most 320 bytes and the provider's id.
-    fileprivate func writeAcceptance(to json: inout ByteCursor) {
-        json.put(#"{"answer":{"disposition":"accepted""#)
-        if case .accepted(let id?) = answer {
-            json.put(#","id":""#)
-            json.put(text: id)
-            json.put("\"")
-        }
-        json.put(#"},"at":"#)
-        json.put(at.milliseconds)
-        if let device {
-            json.put(#","device":""#)
-            json.put(device, .upper)
-            json.put("\"")
-        }
-        if let elsewhere {
-            json.put(#","elsewhere":""#)
-            json.put(text: elsewhere.rawValue)
-            json.put("\"")
-        }
-        json.put(#","notification":""#)
-        json.put(notification, .upper)
-        if let registeredAt {
-            json.put(#"","registeredAt":"#)
-            json.put(registeredAt.milliseconds)
-            json.put("}")
-        } else {
-            json.put("\"}")
-        }
+extension ProviderName {
+    fileprivate func write(to json: inout ByteCursor) {
+        json.put(#","id":""#)
+        if let id { json.put(id, .lower) } else { json.put(text: text) }
+        json.put("\"")
     }
 }
 
@@ -155,7 +157,7 @@ extension Outcome.Answer {
         json.string(disposition.rawValue)
         switch self {
         case .accepted(let id):
-            if let id { json.member(#","id":"#, id) }
+            if let id { json.member(#","id":"#, id.text) }
         case .unregistered(let since, let reason):
             json.member(#","reason":"#, reason)
             if let since {

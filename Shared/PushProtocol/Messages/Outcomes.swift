@@ -75,7 +75,7 @@ package struct Outcome: Codable, Hashable, Sendable {
     /// The one answer. `reason` is the provider's own word (`BadTopic`, `SENDER_ID_MISMATCH`) or ours.
     package enum Answer: Hashable, Sendable {
         /// The provider took it. Accepted is not delivered. `id` is the provider's name for it.
-        case accepted(id: String?)
+        case accepted(id: ProviderName?)
         /// The provider says this token is gone, since the given moment where it tells one.
         case unregistered(since: Timestamp?, reason: String)
         /// Never deliverable as it is; nothing is known against the token, unless `suspectToken` says that the reason
@@ -123,7 +123,7 @@ extension Outcome.Answer: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func reason() throws -> String { try container.decode(String.self, forKey: .reason) }
         switch try container.decode(Disposition.self, forKey: .disposition) {
-        case .accepted: self = .accepted(id: try container.decodeIfPresent(String.self, forKey: .id))
+        case .accepted: self = .accepted(id: try container.decodeIfPresent(ProviderName.self, forKey: .id))
         case .unregistered:
             self = .unregistered(
                 since: try container.decodeIfPresent(Timestamp.self, forKey: .since), reason: try reason())

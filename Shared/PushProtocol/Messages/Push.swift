@@ -9,6 +9,9 @@ package struct Push: WireMessage, Hashable {
     package static let maximumTargets = 500
 
     package var trace: Trace
+    /// This message's own.
+    @inline(__always)
+    package var id: UUID { trace.id }
     package var app: AppID
     package var provider: Provider
     package var environment: ProviderEnvironment

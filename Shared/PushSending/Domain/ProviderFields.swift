@@ -1,3 +1,6 @@
+package import FoundationEssentials
+import PushProtocol
+
 /// The header fields of an answer as they came: name, NUL, value, NUL, with names in lower case. Most answers are read
 /// for none or one of them.
 package struct ProviderFields: Hashable, Sendable {
@@ -11,19 +14,24 @@ package struct ProviderFields: Hashable, Sendable {
     }
 
     /// The first value of the field `name` (lower case).
-    package subscript(name: String) -> String? {
-        var name = name
-        return name.withUTF8 { name in
-            text.withUnsafeBufferPointer { text in
-                var start = 0
-                while let end = Self.nul(in: text, from: start), let last = Self.nul(in: text, from: end + 1) {
-                    if end - start == name.count, Self.stands(name, in: text, at: start) {
-                        return String(decoding: UnsafeBufferPointer(rebasing: text[end + 1..<last]), as: UTF8.self)
-                    }
-                    start = last + 1
+    package subscript(name: StaticString) -> String? {
+        value(named: name) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The id that the first value of the field `name` (lower case) is, in either case; `nil` where it is something else.
+    package func id(named name: StaticString) -> UUID? { value(named: name, Hexadecimal.uuid) ?? nil }
+
+    private func value<Value>(named name: StaticString, _ read: (UnsafeBufferPointer<UInt8>) -> Value) -> Value? {
+        let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        return text.withUnsafeBufferPointer { text in
+            var start = 0
+            while let end = Self.nul(in: text, from: start), let last = Self.nul(in: text, from: end + 1) {
+                if end - start == name.count, Self.stands(name, in: text, at: start) {
+                    return read(UnsafeBufferPointer(rebasing: text[end + 1..<last]))
                 }
-                return nil
+                start = last + 1
             }
+            return nil
         }
     }
 

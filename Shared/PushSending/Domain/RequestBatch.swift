@@ -16,9 +16,9 @@ package struct RequestBatch: Sendable {
         package let shared: [ProviderHeader]
         /// The names of the fields of which each request has a value of its own. Such values never come again, so
         /// HPACK must not put them into its table.
-        package let own: [String]
+        package let own: [StaticString]
 
-        package init(shared: [ProviderHeader], own: [String] = []) {
+        package init(shared: [ProviderHeader], own: [StaticString] = []) {
             self.shared = shared
             self.own = own
         }
@@ -41,7 +41,13 @@ package struct RequestBatch: Sendable {
     private var ends: [Int] = []
     private var firstValue = 0
 
-    package init(path: String? = nil) { self.path = path }
+    /// - Parameter requests: for how many to set room aside.
+    package init(path: String? = nil, expecting requests: Int = 0) {
+        self.path = path
+        entries.reserveCapacity(requests)
+        ends.reserveCapacity(requests * 4)
+        text.reserveCapacity(requests * 192)
+    }
 
     package var count: Int { entries.count }
 
@@ -94,7 +100,7 @@ extension RequestBatch {
         let letter = letters[entries[index].letter]
         let own = letter.own.enumerated().map { number, name in
             ProviderHeader(
-                name, withValue(number, of: index) { String(decoding: $0, as: UTF8.self) }, neverIndexed: true)
+                "\(name)", withValue(number, of: index) { String(decoding: $0, as: UTF8.self) }, neverIndexed: true)
         }
         return ProviderRequest(
             path: path ?? withPath(of: index) { String(decoding: $0, as: UTF8.self) }, headers: own + letter.shared,

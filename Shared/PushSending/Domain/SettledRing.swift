@@ -13,18 +13,24 @@ struct SettledRing {
         var device: UUID
         /// What the provider called it, where that is an id.
         var id: UUID
-        /// Stands for the push. Who asks compares notifications and devices too, which pushes hardly ever share.
-        var push: UInt64
         var registeredAt: Int64
         /// Milliseconds since 1970 in all but the lowest eight bits, which are the flags.
         var atAndFlags: Int64
         /// Whole seconds of uptime.
         var expires: UInt32
-        /// How far back the next older record of its chain is; 0 for the last of them.
-        var older: UInt32
 
         var at: Int64 { atAndFlags >> 8 }
         var flags: Flags { Flags(rawValue: UInt8(truncatingIfNeeded: atAndFlags)) }
+    }
+
+    /// What is looked at to find a push's records among those of others, apart from them: nearly every push that is asked
+    /// for is new, and these few bytes stay in the processor's cache.
+    private struct Link {
+        /// Stands for the push, beside its chain. Who asks compares notifications and devices too, which pushes hardly
+        /// ever share.
+        var push: UInt32
+        /// How far back the next older record of its chain is; 0 for the last of them.
+        var older: UInt32
     }
 
     private struct Flags: OptionSet {
@@ -43,6 +49,8 @@ struct SettledRing {
 
     private let capacity: Int
     private var records: [Record] = []
+    /// By place, as the records.
+    private var links: [Link] = []
     /// What the provider called each, by place: so many bytes and their number before them. As long as no name that is
     /// no id had to be remembered, nothing is here.
     private var names: [UInt8] = []
@@ -63,6 +71,7 @@ struct SettledRing {
         newest = Array(repeating: 0, count: chains)
         // Memory that nothing is written to yet costs nothing.
         records.reserveCapacity(capacity)
+        links.reserveCapacity(capacity)
     }
 
     /// Whole seconds of an uptime.
@@ -77,9 +86,9 @@ struct SettledRing {
         switch outcome.answer {
         case .accepted(nil): flags = []
         case .accepted(let name?):
-            if let known = Hexadecimal.lowerCaseID(name) {
+            if let known = name.id {
                 (flags, id) = (.acceptedAsID, known)
-            } else if note(name, at: place) {
+            } else if note(name.text, at: place) {
                 flags = .acceptedAsName
             } else {
                 flags = .other
@@ -99,13 +108,19 @@ struct SettledRing {
         written += 1
         let number = UInt32(truncatingIfNeeded: written)
         let record = Record(
-            notification: outcome.notification, device: outcome.device ?? Self.nobody, id: id, push: print,
+            notification: outcome.notification, device: outcome.device ?? Self.nobody, id: id,
             registeredAt: outcome.registeredAt?.milliseconds ?? 0,
             atAndFlags: outcome.at.milliseconds << 8 | Int64(flags.rawValue),
-            expires: expires,
-            older: newest[chain] == 0 ? 0 : number &- newest[chain])
+            expires: expires)
+        let link = Link(
+            push: UInt32(truncatingIfNeeded: print), older: newest[chain] == 0 ? 0 : number &- newest[chain])
         newest[chain] = number
-        if records.count < capacity { records.append(record) } else { records[place] = record }
+        if records.count < capacity {
+            records.append(record)
+            links.append(link)
+        } else {
+            (records[place], links[place]) = (record, link)
+        }
     }
 
     /// Keeps a provider's name for what is at `place`; false for one that is too long.
@@ -135,9 +150,12 @@ struct SettledRing {
         var found: [Outcome] = []
         while age < records.count {
             let place = (written - age - 1) % capacity
-            if records[place].push == print, records[place].expires > now { found.append(outcome(at: place)) }
-            guard records[place].older > 0 else { break }
-            age += Int(records[place].older)
+            let link = links[place]
+            if link.push == UInt32(truncatingIfNeeded: print), records[place].expires > now {
+                found.append(outcome(at: place))
+            }
+            guard link.older > 0 else { break }
+            age += Int(link.older)
         }
         return found.reversed()
     }
@@ -156,10 +174,11 @@ struct SettledRing {
     private func answer(at place: Int) -> Outcome.Answer {
         let flags = records[place].flags
         if flags.contains(.other) { return others[place] ?? .accepted(id: nil) }
-        if flags.contains(.acceptedAsID) { return .accepted(id: Hexadecimal.text(of: records[place].id)) }
+        if flags.contains(.acceptedAsID) { return .accepted(id: ProviderName(records[place].id)) }
         guard flags.contains(.acceptedAsName) else { return .accepted(id: nil) }
         let start = place * Self.nameSlot + 1
-        return .accepted(id: String(decoding: names[start..<start + Int(names[start - 1])], as: UTF8.self))
+        let name = String(decoding: names[start..<start + Int(names[start - 1])], as: UTF8.self)
+        return .accepted(id: ProviderName(name))
     }
 
     private func chain(of print: UInt64) -> Int { Int(truncatingIfNeeded: print >> 32) & (newest.count - 1) }

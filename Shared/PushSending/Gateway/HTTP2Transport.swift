@@ -64,16 +64,17 @@ private struct BatchOnTheWire: HTTP2Requests {
 
     func write(_ index: Int, to fields: inout HeaderArena) {
         let letter = batch.entries[index].letter
-        fields.append(":method", "POST")
+        fields.append(constant: ":method", constant: "POST")
         if let path = batch.path {
             fields.append(":path", path)
         } else {
-            batch.withPath(of: index) { fields.append(":path", $0, neverIndexed: true) }
+            batch.withPath(of: index) { fields.append(constant: ":path", $0, neverIndexed: true) }
         }
         if let authorization { fields.append(authorization) }
         fields.append(letters[letter])
-        for (place, name) in batch.letters[letter].own.enumerated() {
-            batch.withValue(place, of: index) { fields.append(name, $0, neverIndexed: true) }
+        let own = batch.letters[letter].own
+        for place in own.indices {
+            batch.withValue(place, of: index) { fields.append(constant: own[place], $0, neverIndexed: true) }
         }
     }
 

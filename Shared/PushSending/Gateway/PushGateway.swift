@@ -88,7 +88,7 @@ package struct ProviderGateway: PushGateway {
     private func write(
         _ copies: [Copy], of renderings: [any PushRendering], _ round: inout GatewayRound
     ) -> RequestBatch {
-        var batch = RequestBatch(path: wire.path)
+        var batch = RequestBatch(path: wire.path, expecting: round.pending.count)
         var letter: Int?
         round.keepPending { place in
             let copy = copies[place]

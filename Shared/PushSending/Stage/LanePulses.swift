@@ -47,10 +47,10 @@ final class LanePulses: Sendable {
             var pulses: [LanePulse] = []
             // Most batches are of one lane.
             var lane: (key: LaneKey, count: Count)?
-            for (index, delivery) in batch.enumerated() {
-                let key = LaneKey(of: delivery.message)
-                if lane?.key != key {
+            for index in batch.indices {
+                if lane?.key.isLane(of: batch[index].message) != true {
                     if let lane { counts[lane.key] = lane.count }
+                    let key = LaneKey(of: batch[index].message)
                     lane = (key, counts[key] ?? Count(minute: minute))
                 }
                 guard var count = lane?.count else { continue }

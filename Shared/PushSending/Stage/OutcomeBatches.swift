@@ -13,6 +13,15 @@ struct OutcomeBatches {
         let outcomes: [Outcome]
         /// How its lane fares, for outcomes that are evidence.
         let pulse: LanePulse?
+        /// Whether the provider took it for every target that is finished, where it was to be sent; no, when none is.
+        let isPlainlyAccepted: Bool
+
+        init(delivery: Delivery<Push>, outcomes: [Outcome], pulse: LanePulse?) {
+            self.delivery = delivery
+            self.outcomes = outcomes
+            self.pulse = pulse
+            isPlainlyAccepted = !outcomes.isEmpty && outcomes.allSatisfy(\.isPlainlyAccepted)
+        }
     }
 
     /// One message, and the places of the pushes that it speaks of.
@@ -26,22 +35,28 @@ struct OutcomeBatches {
     static func batches(_ settled: [Settled]) -> [Batch] {
         var batches: [Batch] = []
         var piles: [Pile] = []
-        for (place, one) in settled.enumerated() {
-            var accepted = one.outcomes
-            if !accepted.allSatisfy(\.isPlainlyAccepted) {
+        for place in settled.indices {
+            let delivery = settled[place].delivery
+            if settled[place].isPlainlyAccepted, let last = piles.indices.last, piles[last].isOfLane(of: delivery),
+                piles[last].add(settled[place].outcomes, of: delivery, place)
+            {
+                continue
+            }
+            var accepted = settled[place].outcomes
+            if !settled[place].isPlainlyAccepted {
                 let others = accepted.filter { !$0.isPlainlyAccepted }
                 accepted.removeAll { !$0.isPlainlyAccepted }
-                for (routingKey, outcomes) in messages(others, of: one.delivery.message, pulse: one.pulse) {
+                for (routingKey, outcomes) in messages(others, of: delivery.message, pulse: settled[place].pulse) {
                     batches.append(Batch(places: [place], routingKey: routingKey, outcomes: outcomes))
                 }
             }
             guard !accepted.isEmpty else { continue }
-            if let last = piles.lastIndex(where: { $0.isOfLane(of: one.delivery) }) {
-                if piles[last].add(accepted, of: one.delivery, place) { continue }
+            if let last = piles.lastIndex(where: { $0.isOfLane(of: delivery) }) {
+                if piles[last].add(accepted, of: delivery, place) { continue }
                 batches.append(piles.remove(at: last).batch)
             }
-            var pile = Pile(of: one.delivery)
-            _ = pile.add(accepted, of: one.delivery, place)
+            var pile = Pile(of: delivery, room: min(settled.count - place, Push.maximumTargets))
+            _ = pile.add(accepted, of: delivery, place)
             piles.append(pile)
         }
         return batches + piles.map(\.batch)
@@ -56,7 +71,13 @@ struct OutcomeBatches {
         /// What the message's id follows from: the other pushes, and the devices.
         private var ids: [UUID] = []
 
-        init(of first: Delivery<Push>) { self.first = first }
+        /// - Parameter room: for how many pushes to set some aside.
+        init(of first: Delivery<Push>, room: Int) {
+            self.first = first
+            outcomes.reserveCapacity(room)
+            places.reserveCapacity(room)
+            ids.reserveCapacity(2 * room)
+        }
 
         func isOfLane(of other: Delivery<Push>) -> Bool {
             first.message.environment == other.message.environment && first.message.app == other.message.app
@@ -65,10 +86,10 @@ struct OutcomeBatches {
         /// False when there is no room for `more`; an empty pile has room for any push's.
         mutating func add(_ more: [Outcome], of delivery: Delivery<Push>, _ place: Int) -> Bool {
             guard outcomes.isEmpty || outcomes.count + more.count <= Push.maximumTargets else { return false }
-            if !places.isEmpty { ids.append(delivery.message.trace.id) }
+            if !places.isEmpty { ids.append(delivery.message.id) }
             places.append(place)
             outcomes += more
-            for outcome in more { if let device = outcome.device { ids.append(device) } }
+            for target in more.indices { if let device = more[target].device { ids.append(device) } }
             return true
         }
 

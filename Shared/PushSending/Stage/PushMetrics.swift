@@ -25,19 +25,20 @@ final class PushMetrics: Sendable {
     func count(_ settled: [OutcomeBatches.Settled]) {
         // One key's outcomes mostly come together.
         var run: (key: Key, count: Int)?
-        for one in settled {
-            let app = one.delivery.message.app
-            if let ended = run, ended.key.app != app {
-                counter(ended.key).increment(by: ended.count)
-                run = nil
+        func count(_ disposition: Outcome.Answer.Disposition, _ outcomes: Int, of push: Delivery<Push>) {
+            if let key = run?.key, key.disposition == disposition, key.app == push.message.app {
+                run?.count += outcomes
+            } else {
+                if let run { counter(run.key).increment(by: run.count) }
+                run = (Key(app: push.message.app, disposition: disposition), outcomes)
             }
-            for place in one.outcomes.indices {
-                let disposition = one.outcomes[place].answer.disposition
-                if run?.key.disposition == disposition {
-                    run?.count += 1
-                } else {
-                    if let run { counter(run.key).increment(by: run.count) }
-                    run = (Key(app: app, disposition: disposition), 1)
+        }
+        for place in settled.indices {
+            if settled[place].isPlainlyAccepted {
+                count(.accepted, settled[place].outcomes.count, of: settled[place].delivery)
+            } else {
+                for outcome in settled[place].outcomes {
+                    count(outcome.answer.disposition, 1, of: settled[place].delivery)
                 }
             }
         }

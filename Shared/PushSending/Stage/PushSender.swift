@@ -40,7 +40,7 @@ struct PushSender: Sendable {
     func send(_ jobs: [Job]) async -> [PushSettlement] {
         guard let first = jobs.first.map({ LaneKey(of: $0.message) }) else { return [] }
         // A queue has one app's pushes, and most apps have one environment.
-        if jobs.allSatisfy({ $0.message.environment == first.environment && $0.message.app == first.app }) {
+        if jobs.allSatisfy({ first.isLane(of: $0.message) }) {
             return await send(jobs, over: first)
         }
         let lanes = Dictionary(grouping: jobs.indices) { LaneKey(of: jobs[$0].message) }

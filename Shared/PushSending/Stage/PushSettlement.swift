@@ -31,6 +31,9 @@ struct PushSettlement: Sendable {
     /// Finishes a target.
     mutating func settle(_ outcome: Outcome) { outcomes.append(outcome) }
 
+    /// Whether no target remains.
+    var isOver: Bool { wait == nil }
+
     /// `nil` when nothing remains. The longest wait that any of the targets needs is everybody's.
     var fate: Fate? {
         guard let (level, reason) = wait else { return nil }

@@ -63,10 +63,10 @@ package struct PushStageHandler: StageHandler {
         let pulses = pulses.count(batch, settlements)
         var settled: [OutcomeBatches.Settled] = []
         settled.reserveCapacity(batch.count)
-        for (index, delivery) in batch.enumerated() {
+        for index in batch.indices {
             settled.append(
                 OutcomeBatches.Settled(
-                    delivery: delivery, outcomes: settlements[index].outcomes, pulse: pulses?[index]))
+                    delivery: batch[index], outcomes: settlements[index].outcomes, pulse: pulses?[index]))
         }
         metrics.count(settled)
         var outbound = [[Outbound]](repeating: [], count: batch.count)
@@ -82,18 +82,21 @@ package struct PushStageHandler: StageHandler {
         verdicts.reserveCapacity(batch.count)
         // Most batches are of one lane.
         var lane: (key: LaneKey, gate: LaneGate?)?
-        for (index, settlement) in settlements.enumerated() {
-            let delivery = batch[index]
-            let key = LaneKey(of: delivery.message)
-            let isNext = lane?.key != key
-            let gate = isNext ? lanes[key]?.gate : lane?.gate
-            lane = (key, gate)
-            if gate == nil { report(unconfigured: delivery.message) }
-            if isNext, let storm = gate?.news() { outbound[index].append(try news(of: storm, with: delivery.message)) }
+        for index in batch.indices {
+            if lane?.key.isLane(of: batch[index].message) != true {
+                let key = LaneKey(of: batch[index].message)
+                lane = (key, lanes[key]?.gate)
+                if let storm = lane?.gate?.news() {
+                    outbound[index].append(try news(of: storm, with: batch[index].message))
+                }
+            }
+            if lane?.gate == nil { report(unconfigured: batch[index].message) }
             verdicts.append(
-                Verdict(
-                    settlement.disposition, outbound: outbound[index],
-                    remainder: try remainder(of: delivery, settlement.remaining)))
+                settlements[index].isOver
+                    ? .done(outbound[index])
+                    : Verdict(
+                        settlements[index].disposition, outbound: outbound[index],
+                        remainder: try remainder(of: batch[index], settlements[index].remaining)))
         }
         return verdicts
     }

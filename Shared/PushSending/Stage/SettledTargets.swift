@@ -31,13 +31,18 @@ package final class SettledTargets: Sendable {
     /// What was settled lately of each of `pushes`; `nil` where that is nothing.
     func outcomes(of pushes: some Collection<Delivery<Push>>) -> [Recollection?] {
         let now = clock.uptime()
-        return ring.withLock { ring in
-            pushes.map { Self.recollection(of: $0.message, ring.outcomes(of: $0.message.trace.id, now: now)) }
+        var recollections = [Recollection?](repeating: nil, count: pushes.count)
+        ring.withLock { ring in
+            for (place, push) in pushes.enumerated() {
+                let outcomes = ring.outcomes(of: push.message.id, now: now)
+                // Nearly every push is new.
+                if !outcomes.isEmpty { recollections[place] = Self.recollection(of: push.message, outcomes) }
+            }
         }
+        return recollections
     }
 
-    private static func recollection(of push: Push, _ outcomes: [Outcome]) -> Recollection? {
-        guard !outcomes.isEmpty else { return nil }
+    private static func recollection(of push: Push, _ outcomes: [Outcome]) -> Recollection {
         let known = Dictionary(outcomes.map { (Key($0), $0) }) { first, _ in first }
         return Recollection(
             outcomes: push.targets.compactMap { known[Key($0)] },
@@ -49,7 +54,7 @@ package final class SettledTargets: Sendable {
         let expires = SettledRing.seconds(clock.uptime() + lifetime)
         ring.withLock { ring in
             for (settlement, push) in zip(settlements, pushes) {
-                for outcome in settlement.fresh { ring.append(outcome, of: push.message.trace.id, expires: expires) }
+                for outcome in settlement.fresh { ring.append(outcome, of: push.message.id, expires: expires) }
             }
         }
     }

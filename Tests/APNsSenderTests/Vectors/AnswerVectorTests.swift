@@ -24,11 +24,11 @@ import Testing
 
     @Test func `B01 B02: the id is the provider's in lower case, or ours`() {
         let id = "123E4567-E89B-12D3-A456-426614174000"
-        #expect(consequence(200, headers: ["apns-id": id]) == .settle(.accepted(id: id.lowercased())))
+        #expect(consequence(200, headers: ["apns-id": id]) == .settle(.accepted(id: ProviderName(id.lowercased()))))
         let target = Push.Target.sample()
         let answer = wire.consequence(
             of: ProviderResponse(status: 200), to: Sent(target: target, now: .sample, credentialAge: .zero))
-        #expect(answer == .settle(.accepted(id: target.pushID.uuidString.lowercased())))
+        #expect(answer == .settle(.accepted(id: ProviderName(target.pushID))))
     }
 
     @Test func `B03 B05: a dead token is told with its time, where there is one`() {

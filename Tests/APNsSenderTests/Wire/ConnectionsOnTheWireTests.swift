@@ -27,7 +27,7 @@ import Testing
         let push = Push.sample()
         #expect(
             try await sender.send(push).answers
-                == [.accepted(id: push.targets[0].pushID.uuidString.lowercased())])
+                == [.accepted(id: ProviderName(push.targets[0].pushID))])
         await sender.stop()
         await apns.server.shutdown()
     }

@@ -21,7 +21,7 @@ import Testing
                     vector.content, expiresAt: vector.lives.map { sender.time.now + $0 }, targets: [target])
                 let result = try await sender.send(push)
                 #expect(
-                    result.answers == [.accepted(id: target.pushID.uuidString.lowercased())], "\(vector.name)")
+                    result.answers == [.accepted(id: ProviderName(target.pushID))], "\(vector.name)")
                 let request = try #require(try await apns.requests().last)
                 #expect(request["status"] == 200, "\(vector.name): \(request)")
                 #expect(request["method"] == "POST")

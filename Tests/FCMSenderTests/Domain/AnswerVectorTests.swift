@@ -21,7 +21,7 @@ import Testing
     @Test func `no word of Google's or Apple's goes on unbounded or unprintable`() {
         let wild = "A\n\u{0}b " + String(repeating: "x", count: 1000)
         let tame = "Ab" + String(repeating: "x", count: 62)
-        #expect(consequence(200, ["name": .string("p/\(wild)")]) == .settle(.accepted(id: tame)))
+        #expect(consequence(200, ["name": .string("p/\(wild)")]) == .settle(.accepted(id: ProviderName(tame))))
         #expect(consequence(403, ["error": ["status": .string(wild)]]) == .halt(reason: tame))
         #expect(
             consequence(400, Self.envelope("INVALID_ARGUMENT", Self.code("INVALID_ARGUMENT"), Self.apple(400, wild)))

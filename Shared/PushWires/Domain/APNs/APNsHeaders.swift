@@ -40,7 +40,7 @@ struct APNsHeaders: Hashable, Sendable {
     /// What requests have in common, and which values are their own: the expiration too, since most pushes have nothing
     /// else that the next one has not.
     var letter: RequestBatch.Letter {
-        var own = ["apns-id"]
+        var own: [StaticString] = ["apns-id"]
         if collapsesByNotification { own.append("apns-collapse-id") }
         if expiration != nil { own.append("apns-expiration") }
         var shared = [ProviderHeader("apns-push-type", pushType.rawValue), ProviderHeader("apns-topic", topic)]

@@ -12,7 +12,7 @@ extension APNsWire {
 
     package func consequence(of response: ProviderResponse, to sent: Sent) -> Consequence {
         let isBroadcast = sent.target.address == .channel
-        if response.status == 200 { return .settle(.accepted(id: id(in: response, isBroadcast, sent))) }
+        if response.status == 200 { return .settle(.accepted(id: name(in: response, isBroadcast, sent))) }
         let said = response.json?["reason"]?.string
         let floor = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
         if isBroadcast, let reason = said.flatMap(BroadcastReason.init) { return reason.consequence(floor: floor) }
@@ -27,11 +27,12 @@ extension APNsWire {
     }
 
     /// The provider's name for what it took, or ours where it says none. A broadcast has one for the delivery log alone.
-    private func id(in response: ProviderResponse, _ isBroadcast: Bool, _ sent: Sent) -> String {
+    private func name(in response: ProviderResponse, _ isBroadcast: Bool, _ sent: Sent) -> ProviderName {
+        if !isBroadcast, let id = response.headers.id(named: "apns-id") { return ProviderName(id) }
         let said =
             isBroadcast
             ? response.headers["apns-unique-id"] ?? response.headers["apns-request-id"] : response.headers["apns-id"]
-        return ProviderWord.printable(said ?? sent.target.pushID.uuidString).lowercasedASCII
+        return said.map { ProviderName(ProviderWord.printable($0).lowercasedASCII) } ?? ProviderName(sent.target.pushID)
     }
 
     /// A.9, row by row.

@@ -1,0 +1,111 @@
+/// The properties of a message that Heliograph uses (AMQP 0-9-1 basic class, RabbitMQ's meaning).
+///
+/// One reference: a delivery's are handed from frame to frame, and nearly always dropped unread.
+package struct AMQPProperties: Hashable, Sendable {
+    private struct Fields: Hashable, Sendable {
+        var contentType: String?
+        var contentEncoding: String?
+        var messageID: String?
+        var correlationID: String?
+        var type: String?
+        var appID: String?
+        var expiration: String?
+        var userID: String?
+        var persistent: Bool
+        var timestamp: Int64?
+        var headers: [String: AMQPValue]
+    }
+
+    private final class Box: Sendable {
+        let fields: Fields
+
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    private var box: Box
+
+    package init(
+        contentType: String? = nil, contentEncoding: String? = nil, messageID: String? = nil,
+        correlationID: String? = nil, type: String? = nil, appID: String? = nil, expiration: String? = nil,
+        userID: String? = nil, persistent: Bool = true, timestamp: Int64? = nil, headers: [String: AMQPValue] = [:]
+    ) {
+        box = Box(
+            Fields(
+                contentType: contentType, contentEncoding: contentEncoding, messageID: messageID,
+                correlationID: correlationID, type: type, appID: appID, expiration: expiration, userID: userID,
+                persistent: persistent, timestamp: timestamp, headers: headers))
+    }
+
+    package static func == (a: AMQPProperties, b: AMQPProperties) -> Bool {
+        a.box === b.box || a.box.fields == b.box.fields
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(box.fields) }
+
+    private mutating func change(_ change: (inout Fields) -> Void) {
+        var fields = box.fields
+        change(&fields)
+        box = Box(fields)
+    }
+}
+
+extension AMQPProperties {
+    package var contentType: String? {
+        get { box.fields.contentType }
+        set { change { $0.contentType = newValue } }
+    }
+
+    package var contentEncoding: String? {
+        get { box.fields.contentEncoding }
+        set { change { $0.contentEncoding = newValue } }
+    }
+
+    package var messageID: String? {
+        get { box.fields.messageID }
+        set { change { $0.messageID = newValue } }
+    }
+
+    package var correlationID: String? {
+        get { box.fields.correlationID }
+        set { change { $0.correlationID = newValue } }
+    }
+
+    package var type: String? {
+        get { box.fields.type }
+        set { change { $0.type = newValue } }
+    }
+
+    package var appID: String? {
+        get { box.fields.appID }
+        set { change { $0.appID = newValue } }
+    }
+
+    /// Time to live in a queue: milliseconds, as text.
+    package var expiration: String? {
+        get { box.fields.expiration }
+        set { change { $0.expiration = newValue } }
+    }
+
+    /// The broker refuses a message whose user id is not the connection's user.
+    package var userID: String? {
+        get { box.fields.userID }
+        set { change { $0.userID = newValue } }
+    }
+
+    /// Delivery mode 2: written to disk. True unless said otherwise.
+    package var persistent: Bool {
+        get { box.fields.persistent }
+        set { change { $0.persistent = newValue } }
+    }
+
+    /// Seconds since 1970.
+    package var timestamp: Int64? {
+        get { box.fields.timestamp }
+        set { change { $0.timestamp = newValue } }
+    }
+
+    package var headers: [String: AMQPValue] {
+        get { box.fields.headers }
+        set { change { $0.headers = newValue } }
+    }
+}
