@@ -100,7 +100,7 @@ import Testing
                 #expect(letter.expiration == headers.expiration)
                 #expect(letter.collapsesByNotification == headers.collapsesByNotification)
                 #expect(letter.text.shared == headers.letter.shared)
-                #expect(letter.text.own == headers.letter.own)
+                #expect(letter.text.own.map { "\($0)" } == headers.letter.own.map { "\($0)" })
             }
         }
         #expect(plain.letter(for: Content(title: "a", collapseKey: "k"), expiresAt: nil) == nil)
