@@ -15,7 +15,7 @@ struct QuickCodingTests {
     }
 
     /// As a service of another version might write it.
-    @Test func `members that nobody knows are passed over where they stand in order, and twice the same are not`() throws {
+    @Test func `members that nobody knows are passed over where they stand in order, and no member twice`() throws {
         var random = SplitMix(seed: 18)
         let push = Push.random(&random)
         let text = String(decoding: try WireCoding.encode(General(push)), as: UTF8.self)

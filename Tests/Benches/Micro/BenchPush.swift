@@ -42,7 +42,8 @@ enum BenchPush {
             trace: push.trace.next(id: id(4, 0)), app: app, origin: .apns, environment: .production, lane: .interactive,
             outcomes: push.targets.map {
                 Outcome(
-                    notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderName($0.pushID)), at: now,
+                    notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderName($0.pushID)),
+                    at: now,
                     registeredAt: $0.registeredAt)
             })
     }

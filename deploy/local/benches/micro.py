@@ -16,7 +16,7 @@ from local_stack import ROOT
 
 # Instructions for each time, or for each target where a push has a hundred.
 BOUNDS = {
-    "decode-push": 16_200,
+    "decode-push": 13_400,
     "decode-push-of-100": 3_900,
     "encode-outcomes-of-100": 2_400,
     "render-apns": 13_700,
@@ -25,7 +25,7 @@ BOUNDS = {
     "classify-unregistered-apns": 13_400,
     "classify-accepted-fcm": 3_800,
     "classify-unregistered-fcm": 47_900,
-    "stage": 54_400,
+    "stage": 45_800,
     "stage-of-100": 20_200,
     "stage-fcm": 59_600,
 }
