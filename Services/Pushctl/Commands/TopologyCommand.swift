@@ -73,13 +73,16 @@ struct TopologyCommand: AsyncParsableCommand {
 func withBroker<Result: Sendable>(
     _ body: @Sendable (AMQPAdministrator) async throws -> Result
 ) async throws -> Result {
-    let settings = try Environment.settings(.amqp)
     do {
-        let configuration = try AMQPConfiguration(
-            url: try settings.string(.amqpURL), connectionName: "pushctl",
-            caFile: try settings.optionalString(.amqpCAFile))
-        return try await AMQPAdministrator.with(configuration, logger: Environment.logger, body)
+        return try await AMQPAdministrator.with(try brokerConfiguration(), logger: Environment.logger, body)
     } catch let error as AMQPError {
         throw Refusal("the broker: \(error)")
     }
+}
+
+/// How to get to that broker.
+func brokerConfiguration() throws -> AMQPConfiguration {
+    let settings = try Environment.settings(.amqp)
+    return try AMQPConfiguration(
+        url: try settings.string(.amqpURL), connectionName: "pushctl", caFile: try settings.optionalString(.amqpCAFile))
 }

@@ -16,7 +16,7 @@ struct Redirection: Sendable {
     ///
     /// Sent back, `x-death` would have the broker find a cycle without a rejection and drop the message without a
     /// word; `CC` and `BCC` would carry the copy into queues of its sender's choosing.
-    private static let notOurs: Set<String> = [
+    static let notOurs: Set<String> = [
         "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
         "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count", "CC", "BCC",
     ]

@@ -1,0 +1,19 @@
+import Foundation
+import Messaging
+import PushProtocol
+
+/// Dead letters as a person reads them.
+enum DeadLetterReport {
+    /// `2026-03-31T09:00:00Z  8 attempts  provider-unavailable  family-portal.chat  event e-1  message 6f1f…: why`
+    static func line(_ letter: DeadLetter) -> String {
+        var parts: [String] = []
+        if let failedAt = letter.failedAt { parts.append(failedAt.date.formatted(.iso8601)) }
+        if let attempt = letter.attempt { parts.append(attempt == 1 ? "1 attempt" : "\(attempt) attempts") }
+        parts.append(letter.reason)
+        if let routingKey = letter.routingKey { parts.append(routingKey) }
+        if let correlation = letter.correlation { parts.append("event \(correlation)") }
+        parts.append("message \(letter.id ?? "without an id")")
+        let line = parts.joined(separator: "  ")
+        return letter.detail.map { "\(line): \($0)" } ?? line
+    }
+}

@@ -1,0 +1,131 @@
+import AMQP
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+
+/// What an operator does with dead letters, on a real broker.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct DeadLetterTests {
+    private static let queue = WorkQueue.rulesEvents
+
+    private func withWalk(_ body: @Sendable (DeadLetterWalk) async throws -> Void) async throws {
+        try await TestBroker.withVirtualHost { url in
+            let configuration = try AMQPConfiguration(url: url, connectionName: "dead letter tests")
+            let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
+            try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
+                try await Topology(apps: [AppID(rawValue: "family-portal")!]).apply(using: administrator)
+                let transactor = AMQPTransactor(configuration, logger: logger)
+                // A day after the letters of these tests were given up.
+                let now = Timestamp(milliseconds: 1_767_225_600_000 + 86_400_000)
+                try await body(
+                    DeadLetterWalk(administrator: administrator, transactor: transactor, now: { now }))
+                await transactor.close()
+            }
+        }
+    }
+
+    /// As a stage gives it up.
+    private static func bury(_ id: String, reason: String, _ walk: DeadLetterWalk) async throws {
+        let properties = AMQPProperties(
+            contentType: "application/cloudevents+json", messageID: id, correlationID: "e-\(id)", type: "chat.written",
+            headers: [
+                HeaderName.attempt: 8, HeaderName.firstSeen: 1_000, HeaderName.exchange: "events",
+                HeaderName.routingKey: "family-portal.chat.written", HeaderName.reason: .text(reason),
+                HeaderName.detail: "it went wrong", HeaderName.queue: "rules.events", HeaderName.service: "rules",
+                HeaderName.failedAt: 1_767_225_600_000, "upstream": "theirs",
+            ])
+        let message = AMQPMessage(
+            exchange: ExchangeName.dead.name, routingKey: queue.name, properties: properties,
+            body: Array("{\(id)}".utf8))
+        #expect(try await walk.administrator.publish(message) == .confirmed)
+    }
+
+    private static func look(_ walk: DeadLetterWalk, most: Int = 100) async throws -> [String] {
+        var lines: [String] = []
+        try await walk.walk(queue, most: most) { letter in
+            lines.append(DeadLetterReport.line(letter))
+            return .keep
+        }
+        return lines
+    }
+
+    @Test func `who looks sees why, and leaves everything where it was`() async throws {
+        try await withWalk { walk in
+            try await Self.bury("1", reason: "provider-unavailable", walk)
+            try await Self.bury("2", reason: "not-json", walk)
+            let lines = [
+                "2026-01-01T00:00:00Z  8 attempts  provider-unavailable  family-portal.chat.written  event e-1  message 1: it went wrong",
+                "2026-01-01T00:00:00Z  8 attempts  not-json  family-portal.chat.written  event e-2  message 2: it went wrong",
+            ]
+            #expect(try await Self.look(walk) == lines)
+            #expect(try await Self.look(walk) == lines)
+            #expect(try await Self.look(walk, most: 1) == [lines[0]])
+            #expect(try await Self.look(walk, most: 1) == [lines[1]])
+            #expect(try await walk.depth(of: Self.queue) == 2)
+            // It leaves when it would have left, however often somebody looks.
+            let letter = try #require(try await walk.administrator.get(Self.queue.deadName))
+            #expect(letter.properties.expiration == "\(13 * 86_400_000)")
+        }
+    }
+
+    @Test func `what is replayed comes to its stage as if for the first time, and the rest stays`() async throws {
+        try await withWalk { walk in
+            try await Self.bury("1", reason: "provider-unavailable", walk)
+            try await Self.bury("2", reason: "not-json", walk)
+            try await walk.walk(Self.queue, most: 100) { $0.reason == "not-json" ? .replay : .keep }
+            #expect(try await walk.depth(of: Self.queue) == 1)
+            let replayed = try #require(try await walk.administrator.get(Self.queue.name))
+            #expect(replayed.exchange == "return" && replayed.body == Array("{2}".utf8))
+            #expect(replayed.properties.messageID == "2" && replayed.properties.persistent)
+            let headers = replayed.properties.headers
+            #expect(
+                headers == [
+                    HeaderName.exchange: "events", HeaderName.routingKey: "family-portal.chat.written",
+                    "upstream": "theirs",
+                ])
+            try await walk.walk(Self.queue, most: 100) { _ in .drop }
+            #expect(try await walk.depth(of: Self.queue) == 0)
+            #expect(try await walk.administrator.get(Self.queue.name) == nil)
+        }
+    }
+
+    @Test func `what the broker gave up on goes back under the key it first came with`() async throws {
+        try await withWalk { walk in
+            let event = AMQPMessage(
+                exchange: ExchangeName.events.name, routingKey: "family-portal.chat.written",
+                properties: AMQPProperties(messageID: "7"), body: [1])
+            #expect(try await walk.administrator.publish(event) == .confirmed)
+            // A message whose consumer dies over it, again and again.
+            for _ in 0...Topology.deliveryLimit {
+                _ = try await walk.transactor.take(from: Self.queue.name)
+                await walk.transactor.close()
+            }
+            try await eventually("the broker gives up") { try await walk.depth(of: Self.queue) == 1 }
+            let lines = try await Self.look(walk)
+            #expect(lines.count == 1)
+            #expect(lines.first?.hasSuffix("Z  delivery_limit  family-portal.chat.written  message 7") == true)
+            try await walk.walk(Self.queue, most: 100) { _ in .replay }
+            let replayed = try #require(try await walk.administrator.get(Self.queue.name))
+            #expect(
+                replayed.properties.headers == [
+                    HeaderName.exchange: "events", HeaderName.routingKey: "family-portal.chat.written",
+                ])
+        }
+    }
+
+    @Test func `what reaches no queue stays a dead letter`() async throws {
+        try await withWalk { walk in
+            try await Self.bury("1", reason: "not-json", walk)
+            try await walk.administrator.deleteQueue(Self.queue.name)
+            let refusal = await #expect(throws: Refusal.self) {
+                try await walk.walk(Self.queue, most: 100) { _ in .replay }
+            }
+            #expect(refusal?.description.contains("pushctl topology apply") == true)
+            await walk.transactor.close()
+            try await eventually("it is back") { try await walk.depth(of: Self.queue) == 1 }
+        }
+    }
+}
