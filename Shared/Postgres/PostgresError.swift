@@ -37,10 +37,18 @@ package struct PostgresError: Error, Equatable, Sendable {
     package let operation: String
     package let detail: String
 
+    /// - Parameter operation: The whole statement, or a step.
     package init(_ code: Code, operation: String, detail: String) {
         self.code = code
-        self.operation = operation
+        self.operation = Self.label(operation)
         self.detail = detail
+    }
+
+    /// The beginning of a statement, on one line, to tell it by. Made when something has gone wrong, as it costs more than
+    /// many a statement does.
+    static func label(_ statement: String) -> String {
+        let line = statement.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return line.count > 80 ? line.prefix(79) + "…" : line
     }
 }
 

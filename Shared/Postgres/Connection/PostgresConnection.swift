@@ -69,7 +69,7 @@ extension PostgresConnection {
     /// nothing was sent.
     func run(_ sql: SQL) throws(PostgresError) -> StatementResult? {
         guard isUsable() else { return nil }
-        return try perform(sql, endsWithTask: true)
+        return try perform(sql.rendered())
     }
 
     /// Runs statements without parameters, of which only the last one's answer is kept.
@@ -79,20 +79,18 @@ extension PostgresConnection {
 
     var isInTransaction: Bool { handle?.isInTransaction ?? false }
 
-    private func perform(_ sql: SQL, endsWithTask: Bool) throws(PostgresError) -> StatementResult {
-        let (text, parameters) = sql.rendered()
-        let (operation, deadline) = (Self.label(text), deadline())
+    private func perform(_ statement: SQL.Rendered) throws(PostgresError) -> StatementResult {
+        let (text, parameters) = statement
+        let deadline = deadline()
         switch configuration.statementMode {
         case .unnamed:
-            return try exchange(
-                .statement(text, parameters), operation: operation, until: deadline, endsWithTask: endsWithTask)
+            return try exchange(.statement(text, parameters), operation: text, until: deadline, endsWithTask: true)
         case .prepared:
             let key = PreparedStatements.Key(text: text, types: parameters.map(\.oid))
-            let name = try prepare(key, operation: operation, until: deadline, endsWithTask: endsWithTask)
+            let name = try prepare(key, until: deadline)
             do {
                 return try exchange(
-                    .prepared(name: name, parameters), operation: operation, until: deadline,
-                    endsWithTask: endsWithTask)
+                    .prepared(name: name, parameters), operation: text, until: deadline, endsWithTask: true)
             } catch {
                 if error.code == .statementOutdated { statements.forget(key) }
                 throw error
@@ -101,18 +99,16 @@ extension PostgresConnection {
     }
 
     private func prepare(
-        _ key: PreparedStatements.Key, operation: String, until deadline: ContinuousClock.Instant, endsWithTask: Bool
+        _ key: PreparedStatements.Key, until deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> String {
         if let name = statements.name(of: key) { return name }
         if statements.isFull {
-            _ = try exchange(
-                .script("DEALLOCATE ALL"), operation: operation, until: deadline, endsWithTask: endsWithTask)
+            _ = try exchange(.script("DEALLOCATE ALL"), operation: key.text, until: deadline, endsWithTask: true)
             statements.forgetAll()
         }
         let name = statements.newName()
         _ = try exchange(
-            .prepare(name: name, key.text, types: key.types), operation: operation, until: deadline,
-            endsWithTask: endsWithTask)
+            .prepare(name: name, key.text, types: key.types), operation: key.text, until: deadline, endsWithTask: true)
         statements.remember(key, as: name)
         return name
     }
@@ -145,12 +141,6 @@ extension PostgresConnection {
             throw error
         }
     }
-
-    /// The beginning of a statement, on one line, to tell it by.
-    private static func label(_ text: String) -> String {
-        let line = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        return line.count > 80 ? line.prefix(79) + "…" : line
-    }
 }
 
 // MARK: - Transactions
@@ -167,8 +157,9 @@ extension PostgresConnection {
     }
 
     func run(_ sql: SQL, in number: UInt64) throws(PostgresError) -> StatementResult {
-        try check(number, before: Self.label(sql.rendered().text))
-        return try perform(sql, endsWithTask: true)
+        let statement = sql.rendered()
+        try check(number, before: statement.text)
+        return try perform(statement)
     }
 
     private func check(_ number: UInt64, before operation: String) throws(PostgresError) {
@@ -179,7 +170,8 @@ extension PostgresConnection {
         }
         if let copy {
             throw PostgresError(
-                .copying, operation: operation, detail: "rows are being copied (\(copy.operation)); it has to wait")
+                .copying, operation: operation,
+                detail: "rows are being copied (\(PostgresError.label(copy.operation))); it has to wait")
         }
     }
 
@@ -221,8 +213,8 @@ extension PostgresConnection {
     /// The server's time-out of a whole statement does not go for a COPY, which is as long as what is copied. Each of
     /// its steps is waited for as long as a statement is.
     func beginCopy(_ sql: SQL, _ direction: CopyDirection, in number: UInt64) throws(PostgresError) {
-        let text = sql.rendered().text
-        let (request, operation) = (Request.copy(text), Self.label(text))
+        let operation = sql.rendered().text
+        let request = Request.copy(operation)
         try check(number, before: operation)
         _ = try exchange(
             .script("SET LOCAL statement_timeout = 0"), operation: operation, until: deadline(), endsWithTask: true)

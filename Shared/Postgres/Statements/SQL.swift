@@ -18,7 +18,10 @@ package struct SQL: Sendable {
     private(set) var fragments: [Fragment]
 
     /// The text with its numbered parameters, and their values in that order.
-    func rendered() -> (text: String, parameters: [PostgresParameter]) {
+    typealias Rendered = (text: String, parameters: [PostgresParameter])
+
+    /// As it goes to the server.
+    func rendered() -> Rendered {
         var text = ""
         var parameters: [PostgresParameter] = []
         for fragment in fragments {
