@@ -67,14 +67,19 @@ extension FeedbackCommand.Quarantine {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows everything that was said about one registration, and what became of it.")
+            abstract: "Shows what was said about one registration, and what became of it.")
         @Argument(help: "The device, as `list` prints it.") var device: String
+
+        private static let most = 200
 
         func run() async throws {
             let device = try FeedbackCommand.Selection.device(device)
-            let evidence = try await withDatabase { try await QuarantineStore($0).evidence(of: device, limit: 200) }
+            let evidence = try await withDatabase { database in
+                try await QuarantineStore(database).evidence(of: device, limit: Self.most)
+            }
             if evidence.isEmpty { print("nothing was ever said about \(device.uuidString.lowercased())") }
             for piece in evidence { print(QuarantineReport.line(piece)) }
+            if evidence.count == Self.most { print("these are the latest \(Self.most)") }
         }
     }
 

@@ -2,7 +2,9 @@ package import HTTPTypes
 
 /// A request that is turned down, and why.
 package struct APIRefusal: Error {
+    /// 4xx or 5xx.
     package let status: HTTPResponse.Status
+    /// A sentence for whoever asks: what is wrong and, where they can do something, what. Without what they sent.
     package let message: String
     /// What `WWW-Authenticate` says (RFC 6750 §3), where it says more than `Bearer`.
     package var challenge: String?
@@ -18,8 +20,12 @@ package struct APIRefusal: Error {
         self.retryAfter = retryAfter
     }
 
+    /// Nothing is wrong with the request, which may be sent again.
     package static let databaseAway = APIRefusal(
         status: .serviceUnavailable, message: "the database is away; try again")
+    /// The mistake is ours.
+    package static let failed = APIRefusal(
+        status: .internalServerError, message: "this could not be answered; the operator's log says why")
 
     /// What the answer says besides its body.
     package var headers: HTTPFields {

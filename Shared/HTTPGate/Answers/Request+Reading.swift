@@ -30,8 +30,10 @@ extension Request {
         try checkIsJSON(or: other)
         do {
             return Array(try await body.collect(upTo: limit).readableBytesView)
-        } catch {
+        } catch is NIOTooManyBytesError {
             throw APIRefusal(status: .contentTooLarge, message: "the body is larger than \(limit) bytes")
+        } catch {
+            throw APIRefusal(status: .badRequest, message: "the body ended before it was whole; send it again")
         }
     }
 }

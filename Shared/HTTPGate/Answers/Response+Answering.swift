@@ -3,8 +3,8 @@ import Logging
 import ServiceKit
 
 extension Response {
-    /// What `carryOut` answers. What it refuses and what goes wrong are told by `tell`; only the latter is logged: it is the
-    /// database, as whatever is thrown that is no ``APIRefusal``.
+    /// What `carryOut` answers. What it refuses and what goes wrong are told by `tell`; only the latter, whatever is thrown
+    /// that is no ``APIRefusal``, is logged.
     package static func answering(
         _ context: some RequestContext, telling tell: (APIRefusal) -> Response = Response.problem,
         carryOut: () async throws -> Response
@@ -14,8 +14,11 @@ extension Response {
         } catch let refusal as APIRefusal {
             return tell(refusal)
         } catch {
-            context.logger.error("A request could not be answered", metadata: [LogKey.error: "\(error)"])
-            return tell(.databaseAway)
+            // The path as it was declared: those that are asked for have names in them.
+            context.logger.error(
+                "A request could not be answered",
+                metadata: [LogKey.error: "\(error)", LogKey.path: "\(context.endpointPath ?? "")"])
+            return tell(error.isDatabaseAway ? .databaseAway : .failed)
         }
     }
 }

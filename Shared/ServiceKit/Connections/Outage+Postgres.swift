@@ -23,3 +23,14 @@ extension Outage {
         }
     }
 }
+
+extension Error {
+    /// Whether it says that the database is away, or not as it must be: the same may be asked again later.
+    package var isDatabaseAway: Bool {
+        switch self {
+        case is Outage: true
+        case let error as PostgresError: error.isOutage
+        default: false
+        }
+    }
+}

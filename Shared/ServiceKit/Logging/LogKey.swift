@@ -14,6 +14,7 @@ package enum LogKey {
     package static let message = "message_id"
     package static let notification = "notification"
     package static let outcome = "outcome"
+    package static let path = "path"
     package static let provider = "provider"
     package static let queue = "queue"
     package static let reason = "reason"
