@@ -14,7 +14,7 @@ struct APNsSenderApp {
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let apps = try context.apps()
+        let apps = try context.apps(using: .apns)
         let settings = try APNsSettings(context.settings)
         let gateways = try await APNsGateways(
             apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)

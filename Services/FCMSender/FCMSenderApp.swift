@@ -14,7 +14,7 @@ struct FCMSenderApp {
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let apps = try context.apps()
+        let apps = try context.apps(using: .fcm)
         let settings = try FCMSettings(context.settings)
         let gateways = try await FCMGateways(
             apps: apps, settings: settings, eventLoopGroup: context.eventLoopGroup, logger: context.logger)

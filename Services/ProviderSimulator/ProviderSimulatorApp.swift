@@ -45,7 +45,7 @@ struct ProviderSimulatorApp {
 
 extension World {
     init(_ context: ServiceContext) throws {
-        self.init(apps: try KnownApps(try context.apps()))
+        self.init(apps: try KnownApps(try context.apps(using: [.apns, .fcm])))
         apnsStreams = try context.settings.integer(.apnsStreams)
         readsTokenPrefixes = try context.settings.boolean(.tokenScenarios)
         accessTokenLifetime = try context.settings.duration(.accessTokenLifetime).components.seconds

@@ -29,7 +29,8 @@ struct RulesApp {
         }
 
         let verifier = try await BearerVerifier(
-            try context.apps(), fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
+            try context.apps(using: .bearer),
+            fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])

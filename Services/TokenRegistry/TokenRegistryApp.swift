@@ -15,7 +15,7 @@ import ServiceKit
 
     /// Configuration, connections, handlers, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
-        let catalog = try context.apps()
+        let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
         let database = try context.database(schema: "registry", migration: 7)

@@ -52,6 +52,21 @@ import Testing
         }
     }
 
+    @Test func `each process gets the credentials that it uses, and no others`() throws {
+        let used = [
+            "rules": ["bearer-keys"], "token-registry": ["bearer-keys"], "apns-sender": ["apns-credentials"],
+            "fcm-sender": ["fcm-credentials"], "provider-simulator": ["apns-credentials", "fcm-credentials"],
+        ]
+        for workload in try Workload.all() {
+            let volumes = workload.pod?["volumes"]?.items ?? []
+            let sources = volumes.flatMap { $0["projected.sources"]?.items ?? [] }
+            let secrets =
+                volumes.compactMap { $0["secret.secretName"]?.text } + sources.compactMap { $0["secret.name"]?.text }
+            let others = secrets.filter { $0 != workload.name }
+            #expect(Set(others) == Set(used[workload.name, default: []]), "\(workload)")
+        }
+    }
+
     @Test func `each service gets its own user of the broker`() throws {
         let generated = try generated()
         for service in ["rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "topology"] {

@@ -25,11 +25,12 @@ enum Environment {
         }
     }
 
-    /// The apps file: the option where it is given, else `HELIOGRAPH_APPS`.
+    /// The apps file: the option where it is given, else `HELIOGRAPH_APPS`. Of the files that it names, a command reads its
+    /// own, and says so where it cannot.
     static func apps(_ path: String?) throws -> AppCatalog {
         do {
-            if let path { return try AppCatalog.load(path: path) }
-            return try AppCatalog.load(path: try settings(.apps).string(.apps))
+            if let path { return try AppCatalog.load(path: path, using: []) }
+            return try AppCatalog.load(path: try settings(.apps).string(.apps), using: [])
         } catch let error as ConfigurationError {
             throw Refusal("\(error)")
         }

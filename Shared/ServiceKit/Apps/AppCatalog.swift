@@ -26,7 +26,8 @@ import FoundationEssentials
 ///             app-value: family-portal-ios              # … and what it says; the app's id when absent
 ///             leeway: 30s
 ///
-/// Strict: an unknown, missing, repeated or mistyped key is refused with its line, and so is a file that cannot be read.
+/// Strict: an unknown, missing, repeated or mistyped key is refused with its line, and so is a file that cannot be read by a
+/// process that uses it.
 /// What is in the files is the business of the services that use them.
 package struct AppCatalog: Hashable, Sendable {
     /// In the order of their ids.
@@ -40,11 +41,33 @@ package struct AppCatalog: Hashable, Sendable {
     /// The app of that id, if it is configured.
     package subscript(id: AppID) -> AppConfiguration? { apps.first { $0.id == id } }
 
-    /// Reads and checks the file.
+    /// What the catalog's files are for: a process is given those that it uses, and no others.
+    package struct Files: OptionSet, Hashable, Sendable {
+        package let rawValue: Int
+
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// Signing keys and push certificates.
+        package static let apns = Files(rawValue: 1 << 0)
+        /// Service accounts.
+        package static let fcm = Files(rawValue: 1 << 1)
+        /// Keys of bearer tokens.
+        package static let bearer = Files(rawValue: 1 << 2)
+        package static let all: Files = [.apns, .fcm, .bearer]
+    }
+
+    /// Reads and checks the file, and that every file which it names is there.
     package static func load(path: String) throws(ConfigurationError) -> AppCatalog {
+        try load(path: path, using: .all)
+    }
+
+    /// Reads and checks the file.
+    ///
+    /// - Parameter files: those that have to be there; the others' paths are not looked at.
+    package static func load(path: String, using files: Files) throws(ConfigurationError) -> AppCatalog {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw ConfigurationError("\(path): cannot be read as UTF-8 text")
         }
-        return try parse(text, path: path)
+        return try parse(text, path: path, using: files)
     }
 }

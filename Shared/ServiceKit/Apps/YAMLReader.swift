@@ -106,12 +106,14 @@ struct YAMLReader {
         return nil
     }
 
-    /// The path of a readable file; a relative one starts at the document's folder.
-    mutating func file(_ entry: Entry?) -> String? {
+    /// The path of a file; a relative one starts at the document's folder.
+    ///
+    /// - Parameter isUsed: whether it has to be there and readable.
+    mutating func file(_ entry: Entry?, isUsed: Bool) -> String? {
         guard let entry, let text = text(entry) else { return nil }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         let file = text.hasPrefix("/") ? text : folder + text
-        if SettingValue.isReadable(file, directory: false) { return file }
+        if !isUsed || SettingValue.isReadable(file, directory: false) { return file }
         report(entry, "\(file) is not a file that exists and can be read")
         return nil
     }

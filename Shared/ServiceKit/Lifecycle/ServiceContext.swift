@@ -25,8 +25,8 @@ package struct ServiceContext: Sendable {
     /// The process's threads for sockets: shared, never shut down.
     package var eventLoopGroup: any EventLoopGroup { EventLoopGroupProvider.singleton.eventLoopGroup }
 
-    /// The apps of the catalog that `HELIOGRAPH_APPS` names.
-    package func apps() throws(ConfigurationError) -> AppCatalog {
-        try AppCatalog.load(path: settings.string(.apps))
+    /// The apps of the catalog that `HELIOGRAPH_APPS` names, and of the files that it names those which the process uses.
+    package func apps(using files: AppCatalog.Files) throws(ConfigurationError) -> AppCatalog {
+        try AppCatalog.load(path: settings.string(.apps), using: files)
     }
 }

@@ -189,6 +189,38 @@ import Testing
                 ])
     }
 
+    @Test func `a process is refused the missing files that it uses, and no others`() throws {
+        let path = try folder.write(
+            "apps.yaml",
+            """
+            apps:
+              certified:
+                apns:
+                  topic: com.example.certified
+                  certificates: { production: { certificate-file: no.pem, key-file: no.key } }
+              portal:
+                apns: { topic: com.example, key-id: ABCDE12345, team-id: FGHIJ67890, key-file: no.p8 }
+                fcm: { service-account-file: no.json }
+                bearer: [{ algorithm: ES256, key-file: no.pub }]
+            """)
+        func missing(_ files: AppCatalog.Files) -> [String] {
+            do {
+                _ = try AppCatalog.load(path: path, using: files)
+                return []
+            } catch {
+                // “apps.yaml:5: apps.….key-file: …/no.key is not a file …”
+                return error.problems.map { String($0.split(separator: " ")[2].split(separator: "/").last ?? "") }
+            }
+        }
+        #expect(missing([]) == [])
+        #expect(missing(.bearer) == ["no.pub"])
+        #expect(missing(.fcm) == ["no.json"])
+        #expect(Set(missing(.apns)) == ["no.pem", "no.key", "no.p8"])
+        #expect(missing(.all).count == 5)
+        let portal = try #require(try AppCatalog.load(path: path, using: []).apps.last)
+        #expect(portal.fcm?.serviceAccountFile == folder.path + "/no.json")
+    }
+
     @Test func `bearer keys may be a JWK set at a URL, and a claim may name the app`() throws {
         let path = try folder.write(
             "apps.yaml",
