@@ -82,7 +82,8 @@ class Pushes:
 
     def __post_init__(self):
         self.template = self.bus.folder / f"push-{self.key}-{self.targets}.json"
-        self.template.write_text(json.dumps(self.message(), separators=(",", ":")))
+        # As the registry writes them: members in the order of their names, and no space.
+        self.template.write_text(json.dumps(self.message(), separators=(",", ":"), sort_keys=True))
 
     @property
     def queue(self) -> str:

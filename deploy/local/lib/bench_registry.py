@@ -189,4 +189,4 @@ def notification(lane: str, users: list[str]) -> bytes:
         "trace": {"id": str(uuid.uuid4()), "correlation": "bench", "causation": "bench"},
         "content": {"title": "New message", "body": "Pat: are you coming tonight?", "sound": "default", "silent": False},
         "recipients": [{"user": user, "notification": str(uuid.uuid4())} for user in users],
-    }, separators=(",", ":")).encode()
+    }, separators=(",", ":"), sort_keys=True).encode()
