@@ -58,7 +58,9 @@ def fault_run(
         except AssertionError:
             simulator.calm()
             missing = [one for one in everyone if one not in outcomes.by_notification]
-            raise AssertionError(f"{len(missing)} of {len(everyone)} have no outcome: {depths(stack)}")
+            raise AssertionError(
+                f"{len(missing)} of {len(everyone)} have no outcome; waiting: {depths(stack)}, "
+                f"dead letters: {depths(stack, dead=True)}, lanes: {lanes_open(stack)}")
         simulator.calm()
         evidence.collect()
         found = outcomes.of(everyone)
