@@ -27,7 +27,8 @@ import Testing
     }
 
     @Test func `a mistake of the registry's own is no reason to try again`() async throws {
-        let (status, words) = try await Self.answer(after: "ALTER TABLE registry.registration DROP COLUMN locale")
+        let (status, words) = try await Self.answer(
+            after: "ALTER TABLE registry.registration DROP COLUMN locale CASCADE")
         #expect(status == 500)
         #expect(words.contains("the operator's log says why"))
     }
