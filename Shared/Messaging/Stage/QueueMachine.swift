@@ -63,14 +63,20 @@ struct QueueMachine: Sendable {
         case .finished(let id, let result): finished(id, result)
         case .retryDue(let id): release([id])
         case .subscriptionEnded: intake.ended()
-        case .pause: stop(intake.pause())
+        case .pause: pause()
         case .resume: intake.resume() + schedule()
         case .drain: stop(intake.drain())
         }
     }
 
     private mutating func delivered(_ deliveries: [AMQPDelivery]) -> [Action] {
-        guard intake.mode == .running else { return [.giveBack(deliveries.map(\.tag))] }
+        switch intake.mode {
+        case .running: break
+        case .paused:
+            waiting += deliveries.filter(Suspicion.mustStay)
+            return giveBack(deliveries.filter { !Suspicion.mustStay($0) })
+        case .draining: return giveBack(deliveries)
+        }
         let isTrusted = deliveries.contains { !suspicion.suspects($0) }
         waiting += deliveries
         return (isTrusted ? intake.widen() : []) + schedule()
@@ -109,6 +115,19 @@ struct QueueMachine: Sendable {
             running[id] = work
             return .start(work)
         }
+    }
+
+    /// Gives back what others may take meanwhile, and keeps what has been given back often enough.
+    private mutating func pause() -> [Action] {
+        guard intake.mode == .running else { return [] }
+        let kept = waiting.filter(Suspicion.mustStay)
+        waiting.removeAll(where: Suspicion.mustStay)
+        defer { waiting = kept }
+        return stop(intake.pause())
+    }
+
+    private func giveBack(_ deliveries: [AMQPDelivery]) -> [Action] {
+        deliveries.isEmpty ? [] : [.giveBack(deliveries.map(\.tag))]
     }
 
     /// Gives back everything that is not running.

@@ -11,6 +11,11 @@ struct Suspicion: Sendable {
     /// A message the broker had back so often stays alone, whatever its neighbours did.
     static let hardenedCount: Int64 = 3
 
+    /// Whether a message that was not begun is kept while its queue is paused. Otherwise others may have it; but the broker
+    /// counts every return, and a queue that is paused again and again would make suspects of all that wait in it, and dead
+    /// letters in the end.
+    static func mustStay(_ delivery: AMQPDelivery) -> Bool { delivery.deliveryCount >= hardenedCount - 1 }
+
     private var survivors = 0
 
     func suspects(_ delivery: AMQPDelivery) -> Bool {

@@ -110,6 +110,28 @@ import Testing
         #expect(machine.on(.finished(started[0].id, .held(started[0], by: "Postgres"))).givenBack == [1, 2, 3])
     }
 
+    @Test func `a pause is never what makes a message a suspect for good`() {
+        var machine = wide()
+        let deliveries =
+            [delivery(1), delivery(2, redelivered: true, returns: 1)]
+            + (3...4).map { delivery($0, redelivered: true, returns: Suspicion.hardenedCount - 1) }
+        _ = machine.on(.delivered(deliveries))
+        #expect(machine.on(.pause).givenBack == [1, 2])
+        #expect(machine.on(.pause).isEmpty)
+        let late = [delivery(5), delivery(6, redelivered: true, returns: Suspicion.hardenedCount - 1)]
+        #expect(machine.on(.delivered(late)).givenBack == [5])
+        _ = machine.on(.subscriptionEnded)
+        // They are there when it goes on, and none is lost when it does not.
+        var drained = machine
+        #expect(drained.on(.drain).givenBack == [3, 4, 6])
+        #expect(drained.isFinished)
+        var actions = machine.on(.resume)
+        for expected in UInt64(3)...4 {
+            #expect(actions.started.map(\.deliveries.values) == [[expected]])
+            actions = machine.on(.finished(actions.started[0].id, .settled))
+        }
+    }
+
     @Test func `a drain is over when the consumer is gone and the last batch is settled`() {
         var machine = wide()
         let work = machine.on(.delivered((1...3).map { delivery($0) })).started[0]
