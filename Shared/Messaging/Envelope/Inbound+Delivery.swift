@@ -6,7 +6,7 @@ extension Inbound {
     ///
     /// Our own headers are believed only on what comes through the exchange `return`, to which no one but the broker
     /// and an operator may publish: a publisher who could name another routing key could speak for another app.
-    convenience init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
+    init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
         guard delivery.exchange == ExchangeName.return.name else {
             self.init(delivery, queue: queue, attempt: 1, firstSeen: now)
             return

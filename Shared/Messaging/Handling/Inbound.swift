@@ -1,8 +1,8 @@
 internal import AMQP
 package import PushProtocol
 
-/// One message as it arrived, before it is decoded. A class, for the same reason as ``Delivery``.
-package final class Inbound: Sendable {
+/// One message as it arrived, before it is decoded.
+package struct Inbound: Sendable {
     package let queue: WorkQueue
     let delivery: AMQPDelivery
     /// How often this message was tried, this time included: from 1.
@@ -31,7 +31,7 @@ package final class Inbound: Sendable {
     }
 
     /// One that no broker delivered.
-    package convenience init(
+    package init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
         type: String? = nil, headers: [String: String] = [:], body: [UInt8], attempt: Int = 1,
         redelivered: Bool = false, firstSeen: Timestamp = .now
@@ -59,8 +59,8 @@ package final class Inbound: Sendable {
     package var headers: [String: String] { delivery.properties.headers.compactMapValues(\.text) }
 }
 
-/// One decoded message, with what it arrived as. A class, since it is handed from one to the next, and messages have
-/// dozens of parts to count the references of.
+/// One decoded message, with what it arrived as. A class, since both are handed from one to the next, and have dozens of
+/// parts to count the references of.
 package final class Delivery<Message: Sendable>: Sendable {
     package let inbound: Inbound
     package let message: Message

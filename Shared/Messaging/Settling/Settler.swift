@@ -22,15 +22,14 @@ struct Settler: Sendable {
     /// The same for messages of which nothing is left but to be acknowledged, once the broker has what they led to: nearly
     /// every batch is of such. Only where it does not take everything at once, `settlements` are made of them.
     func finish(_ messages: [any Readable], _ verdicts: [Verdict], settlements: () -> [Settlement]) async -> Bool {
-        var pile = Pile(service: service)
+        var pile = Pile(service: service, room: messages.count)
         var idle: [AMQPDeliveryTag] = []
         var waiting: [AMQPDeliveryTag] = []
         waiting.reserveCapacity(messages.count)
         for place in messages.indices {
             let tag = messages[place].tag
-            let outbound = verdicts[place].outbound
-            if outbound.isEmpty { idle.append(tag) } else { waiting.append(tag) }
-            for message in outbound.indices { pile.add(outbound[message]) }
+            if verdicts[place].outbound.isEmpty { idle.append(tag) } else { waiting.append(tag) }
+            for message in verdicts[place].outbound { pile.add(message) }
         }
         guard let queue = messages.first?.inbound.queue else { return true }
         acknowledge(idle, of: queue)
@@ -83,7 +82,7 @@ struct Settler: Sendable {
 
     /// Publishes the next step of each, and what several have in common once. Returns whether every message was taken.
     private func publish(_ open: inout [Settlement]) async throws(AMQPError) -> Bool {
-        var pile = Pile(service: service)
+        var pile = Pile(service: service, room: open.count)
         for settlement in open {
             switch settlement.next {
             case .publish(let outbound): for message in outbound { pile.add(message) }
@@ -120,7 +119,11 @@ struct Settler: Sendable {
         private var last: (outbound: Outbound, place: Int)?
         private var known: [ObjectIdentifier: Int] = [:]
 
-        init(service: String) { self.service = service }
+        /// - Parameter room: for how many additions to set some aside.
+        init(service: String, room: Int) {
+            self.service = service
+            places.reserveCapacity(room)
+        }
 
         /// Adds a message that several may have in common, mostly with the one before.
         mutating func add(_ outbound: Outbound) {

@@ -3,12 +3,13 @@ internal import PushProtocol
 
 /// A handler whose kind of message the runtime need not know: everything behind it is compiled once, for all stages.
 struct AnyStageHandler: Sendable {
-    let decode: @Sendable (Inbound) throws(WireError) -> any Readable
+    let decode: @Sendable (consuming Inbound) throws(WireError) -> any Readable
     let handle: @Sendable ([any Readable]) async throws -> [Verdict]
 
     init<Handler: StageHandler>(_ handler: Handler) {
         decode = { (inbound) throws(WireError) -> any Readable in
-            Delivery(inbound: inbound, message: try handler.decode(inbound))
+            let message = try handler.decode(inbound)
+            return Delivery(inbound: inbound, message: message)
         }
         handle = { deliveries in
             var batch: [Delivery<Handler.Message>] = []

@@ -29,10 +29,10 @@ struct BatchRunner: Sendable {
         readable.reserveCapacity(work.deliveries.count)
         let now = Timestamp.now
         for raw in work.deliveries {
-            let inbound = Inbound(raw, queue: queue, now: now)
             do {
-                readable.append(try decode(inbound))
+                readable.append(try decode(Inbound(raw, queue: queue, now: now)))
             } catch {
+                let inbound = Inbound(raw, queue: queue, now: now)
                 let reason = Reason(code: error.code, detail: "\(error)")
                 poison.append(Settlement(inbound, conclusion: .deadLetter(reason), redirection: redirection))
             }
@@ -45,7 +45,7 @@ struct BatchRunner: Sendable {
         return result
     }
 
-    private func decode(_ inbound: Inbound) throws(WireError) -> any Readable {
+    private func decode(_ inbound: consuming Inbound) throws(WireError) -> any Readable {
         try handler.decode(inbound)
     }
 
