@@ -3,6 +3,9 @@
 package struct StagePolicy: Sendable {
     /// The most messages handed to the handler at once.
     package var batchSize: Int
+    /// The most bytes that their bodies have together, unless one alone has more: messages that lead to much work are as
+    /// long, and none of a batch is settled before all of it is done.
+    package var batchBytes: Int
     /// How long the first message of a batch waits for company.
     package var batchAge: Duration
     /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again. (One more just
@@ -21,12 +24,13 @@ package struct StagePolicy: Sendable {
     package var backoff: Backoff
 
     package init(
-        batchSize: Int = 100, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
+        batchSize: Int = 100, batchBytes: Int = .max, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
         concurrentBatches: Int = 4, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
         drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff()
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize
+        self.batchBytes = batchBytes
         self.batchAge = batchAge
         self.prefetch = prefetch
         self.concurrentBatches = concurrentBatches

@@ -2,7 +2,7 @@ internal import AMQP
 
 /// What one queue's worker does next. Pure: events in, actions out; the worker carries them out and owns all time.
 ///
-/// It forms batches by count and by age, runs no more than the policy allows at once, runs suspects alone, holds work
+/// It forms batches by count, by weight and by age, runs no more than the policy allows at once, runs suspects alone, holds work
 /// during an outage, and gives back what was not begun when paused or drained. How the consumer comes and goes is in
 /// `Intake`.
 struct QueueMachine: Sendable {
@@ -165,9 +165,21 @@ extension QueueMachine {
         if suspicion.suspects(first) {
             return running.isEmpty ? take(1, isSuspect: true) : nil
         }
-        let run = waiting.prefix(policy.batchSize).prefix { !suspicion.suspects($0) }.count
-        guard run == policy.batchSize || ripe > 0 else { return nil }
-        return take(run, isSuspect: false)
+        let (count, isFull) = batch
+        return isFull || ripe > 0 ? take(count, isSuspect: false) : nil
+    }
+
+    /// How many at the head of `waiting` go into one batch, and whether no more would.
+    private var batch: (count: Int, isFull: Bool) {
+        var count = 0
+        var bytes = 0
+        for delivery in waiting.prefix(policy.batchSize) {
+            if suspicion.suspects(delivery) { return (count, false) }
+            bytes += delivery.body.count
+            if count > 0, bytes > policy.batchBytes { return (count, true) }
+            count += 1
+        }
+        return (count, count == policy.batchSize || bytes >= policy.batchBytes)
     }
 
     private mutating func take(_ count: Int, isSuspect: Bool) -> Work {

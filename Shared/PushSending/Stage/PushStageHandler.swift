@@ -10,6 +10,8 @@ package import PushProtocol
 package struct PushStageHandler: StageHandler {
     /// The most requests that one batch has in flight on one lane.
     static var concurrency: Int { 200 }
+    /// About what a target adds to a push on the bus.
+    private static var bytesOfTarget: Int { 240 }
 
     private let provider: Provider
     private let sender: PushSender
@@ -33,8 +35,8 @@ package struct PushStageHandler: StageHandler {
     }
 
     /// How a sender's stage takes its input. A batch is settled when its slowest target has answered, so there are many
-    /// batches. The bulk lane's pushes have hundreds of targets each, the interactive lane's mostly one: what the broker
-    /// lends is bounded so that either way memory is.
+    /// batches, of about as many targets as are sent at once. The bulk lane's pushes have hundreds of targets each, the
+    /// interactive lane's mostly one: what the broker lends is bounded so that either way memory is.
     ///
     /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
     /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
@@ -42,8 +44,8 @@ package struct PushStageHandler: StageHandler {
     @Sendable package func policy(_ queue: WorkQueue) -> StagePolicy {
         let isBulk = if case .senderPushes(_, .bulk, _) = queue { true } else { false }
         return StagePolicy(
-            batchSize: isBulk ? 4 : 32, batchAge: .milliseconds(2), prefetch: isBulk ? 64 : 500, concurrentBatches: 40,
-            unroutableRounds: nil)
+            batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget, batchAge: .milliseconds(2),
+            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, unroutableRounds: nil)
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {

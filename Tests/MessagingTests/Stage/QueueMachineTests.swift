@@ -7,8 +7,8 @@ import Testing
     private var policy = StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2)
 
     /// A machine whose intake is wide already.
-    private func wide() -> QueueMachine {
-        var machine = QueueMachine(policy: policy)
+    private func wide(_ policy: StagePolicy? = nil) -> QueueMachine {
+        var machine = QueueMachine(policy: policy ?? self.policy)
         _ = machine.start()
         _ = machine.on(.delivered([delivery(999)]))
         _ = machine.on(.subscriptionEnded)
@@ -23,6 +23,26 @@ import Testing
         #expect(first.started.map(\.deliveries.values) == [[1, 2, 3]])
         #expect(first.armsAge)
         #expect(machine.on(.aged).started.map(\.deliveries.values) == [[4]])
+    }
+
+    @Test func `a heavy batch starts at once, and what would make it too heavy is in the next`() {
+        let (light, heavy) = (String(repeating: "x", count: 40), String(repeating: "x", count: 200))
+        var machine = wide(StagePolicy(batchSize: 10, batchBytes: 100, prefetch: 10, concurrentBatches: 9))
+        #expect(machine.on(.delivered([delivery(1, body: light), delivery(2, body: light)])).started.isEmpty)
+        #expect(machine.on(.delivered([delivery(3, body: light)])).started.map(\.deliveries.values) == [[1, 2]])
+        // One that is too heavy by itself is a batch by itself.
+        let more = machine.on(
+            .delivered([delivery(4, body: heavy), delivery(5, body: heavy), delivery(6, body: light)]))
+        #expect(more.started.map(\.deliveries.values) == [[3], [4], [5]])
+        #expect(machine.on(.aged).started.map(\.deliveries.values) == [[6]])
+    }
+
+    @Test func `what is as heavy as a batch may be does not wait to be of age`() {
+        var machine = wide(StagePolicy(batchSize: 10, batchBytes: 80, prefetch: 10, concurrentBatches: 9))
+        let body = String(repeating: "x", count: 40)
+        #expect(
+            machine.on(.delivered([delivery(1, body: body), delivery(2, body: body)])).started.map(\.deliveries.values)
+                == [[1, 2]])
     }
 
     @Test func `no more batches run at once than the policy allows, and the rest follow as they finish`() {
