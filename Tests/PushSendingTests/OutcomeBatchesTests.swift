@@ -13,32 +13,44 @@ struct OutcomeBatchesTests {
         .sample(environment: environment, targets: (0..<targets).map { _ in .sample() })
     }
 
-    /// Every target accepted, but for those that `answer` has another answer for.
-    private func settled(
+    private func delivery(_ push: Push) -> Delivery<Push> {
+        Delivery(
+            inbound: Inbound(
+                queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "", body: []),
+            message: push)
+    }
+
+    /// What tells that every target was accepted, but for those that `answer` has another answer for; with the places
+    /// that the pushes have here.
+    private func batches(
         _ pushes: [Push], _ answer: (Push.Target) -> Outcome.Answer? = { _ in nil }
-    ) -> [OutcomeBatches.Settled] {
-        pushes.map { push in
-            OutcomeBatches.Settled(
-                delivery: Delivery(
-                    inbound: Inbound(
-                        queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "",
-                        body: []),
-                    message: push),
-                outcomes: push.targets.map {
-                    Outcome(
-                        notification: $0.notification, device: $0.device, answer: answer($0) ?? .accepted(id: nil),
-                        at: .sample, registeredAt: $0.registeredAt)
-                }, pulse: pulse)
+    ) -> [OutcomeBatches.Batch] {
+        LaneBatch.lanes(of: pushes.map(delivery)).flatMap { lane in
+            var settled = TargetOutcomes()
+            for (place, push) in lane.pushes.enumerated() {
+                for target in push.message.targets {
+                    settled.append(
+                        Outcome(
+                            notification: target.notification, device: target.device,
+                            answer: answer(target) ?? .accepted(id: nil), at: .sample,
+                            registeredAt: target.registeredAt), of: place)
+                }
+            }
+            let pulses = Dictionary(uniqueKeysWithValues: lane.places.indices.map { ($0, pulse) })
+            return OutcomeBatches.batches(settled, of: lane.pushes, pulses: pulses).map { batch in
+                OutcomeBatches.Batch(
+                    places: batch.places.map { lane.places[$0] }, routingKey: batch.routingKey, outcomes: batch.outcomes
+                )
+            }
         }
     }
 
     @Test func `what is accepted of pushes that came together leaves in one message, all else by itself`() {
         let pushes = (0..<4).map { _ in push(200) }
         let bad = pushes[1].targets[3].device
-        let settled = settled(pushes) {
+        let batches = batches(pushes) {
             $0.device == bad ? .rejected(reason: "BadDeviceToken", suspectToken: true) : nil
         }
-        let batches = OutcomeBatches.batches(settled)
         // Two pushes fit into one message of 500 outcomes.
         #expect(batches.map(\.places) == [[1], [0, 1], [2, 3]])
         #expect(batches.map(\.routingKey) == ["apns.rejected", "apns.accepted", "apns.accepted"])
@@ -54,14 +66,14 @@ struct OutcomeBatchesTests {
 
     @Test func `the same pushes make the same messages, and others make others`() {
         let pushes = [push(1), push(2)]
-        let first = OutcomeBatches.batches(settled(pushes)), second = OutcomeBatches.batches(settled(pushes))
+        let first = batches(pushes), second = batches(pushes)
         #expect(first.map(\.outcomes) == second.map(\.outcomes))
-        let fewer = OutcomeBatches.batches(settled([pushes[0]]))
+        let fewer = batches([pushes[0]])
         #expect(fewer.map(\.outcomes.trace.id) != first.map(\.outcomes.trace.id))
     }
 
     @Test func `lanes do not share a message`() {
-        let batches = OutcomeBatches.batches(settled([push(1), push(1, environment: .development), push(1)]))
+        let batches = batches([push(1), push(1, environment: .development), push(1)])
         #expect(batches.map(\.places) == [[0, 2], [1]])
         #expect(batches.map(\.outcomes.environment) == [.production, .development])
     }

@@ -28,9 +28,9 @@ struct SettledTargetsTests {
     }
 
     private func remember(_ outcomes: [Outcome], of push: Push, in settled: SettledTargets) {
-        var settlement = PushSettlement()
-        for outcome in outcomes { settlement.settle(outcome) }
-        settled.remember([settlement], of: [delivery(push)])
+        var settlements = PushSettlements()
+        for outcome in outcomes { settlements.settle(outcome, of: 0) }
+        settled.remember(settlements, of: [delivery(push)])
     }
 
     private func known(_ push: Push, to settled: SettledTargets) -> SettledTargets.Recollection? {
@@ -51,9 +51,10 @@ struct SettledTargetsTests {
     @Test func `what was recalled is not remembered once more`() {
         let settled = SettledTargets(capacity: 3, clock: time.clock), push = push(1)
         remember([outcome(push.targets[0])], of: push, in: settled)
-        var again = PushSettlement(recalled: known(push, to: settled)?.outcomes ?? [])
-        again.settle(outcome(push.targets[1]))
-        settled.remember([again], of: [delivery(push)])
+        var again = PushSettlements()
+        again.recall(known(push, to: settled)?.outcomes ?? [], of: 0)
+        again.settle(outcome(push.targets[1]), of: 0)
+        settled.remember(again, of: [delivery(push)])
         remember([outcome(push.targets[2])], of: push, in: settled)
         #expect(known(push, to: settled)?.outcomes == push.targets.map { outcome($0) })
     }

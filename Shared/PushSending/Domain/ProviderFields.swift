@@ -15,24 +15,35 @@ package struct ProviderFields: Hashable, Sendable {
 
     /// The first value of the field `name` (lower case).
     package subscript(name: StaticString) -> String? {
-        value(named: name) { String(decoding: $0, as: UTF8.self) }
+        text.withUnsafeBufferPointer { text in
+            guard let start = Self.value(of: name, in: text), let end = Self.nul(in: text, from: start) else {
+                return nil
+            }
+            return String(decoding: UnsafeBufferPointer(rebasing: text[start..<end]), as: UTF8.self)
+        }
     }
 
     /// The id that the first value of the field `name` (lower case) is, in either case; `nil` where it is something else.
-    package func id(named name: StaticString) -> UUID? { value(named: name, Hexadecimal.uuid) ?? nil }
-
-    private func value<Value>(named name: StaticString, _ read: (UnsafeBufferPointer<UInt8>) -> Value) -> Value? {
-        let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        return text.withUnsafeBufferPointer { text in
-            var start = 0
-            while let end = Self.nul(in: text, from: start), let last = Self.nul(in: text, from: end + 1) {
-                if end - start == name.count, Self.stands(name, in: text, at: start) {
-                    return read(UnsafeBufferPointer(rebasing: text[end + 1..<last]))
-                }
-                start = last + 1
+    package func id(named name: StaticString) -> UUID? {
+        text.withUnsafeBufferPointer { text in
+            // All ids are of one length.
+            guard let start = Self.value(of: name, in: text), start + 36 < text.count, text[start + 36] == 0 else {
+                return nil
             }
-            return nil
+            return Hexadecimal.uuid(UnsafeBufferPointer(rebasing: text[start..<start + 36]))
         }
+    }
+
+    /// Where the first value of the field `name` begins.
+    private static func value(of name: StaticString, in text: UnsafeBufferPointer<UInt8>) -> Int? {
+        let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        var start = 0
+        while start + name.count < text.count {
+            if text[start + name.count] == 0, stands(name, in: text, at: start) { return start + name.count + 1 }
+            guard let end = nul(in: text, from: start), let last = nul(in: text, from: end + 1) else { return nil }
+            start = last + 1
+        }
+        return nil
     }
 
     private static func nul(in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {

@@ -91,13 +91,13 @@ package struct ProviderGateway: PushGateway {
         var batch = RequestBatch(path: wire.path, expecting: round.pending.count)
         var letter: Int?
         round.keepPending { place in
-            let copy = copies[place]
-            if letter != copy.rendering {
-                renderings[copy.rendering].begin(in: &batch)
-                letter = copy.rendering
+            let rendering = copies[place].rendering
+            if letter != rendering {
+                renderings[rendering].begin(in: &batch)
+                letter = rendering
             }
             do throws(LocalRejection) {
-                try renderings[copy.rendering].add(copy.target, to: &batch)
+                try renderings[rendering].add(copies[place].target, to: &batch)
                 return nil
             } catch {
                 return .refusedHere(error)

@@ -14,9 +14,6 @@ package struct LaneKey: Hashable, Sendable, CustomStringConvertible {
     /// The lane that `push` goes over.
     init(of push: Push) { self.init(app: push.app, environment: push.environment) }
 
-    /// Whether `push` goes over this lane.
-    func isLane(of push: Push) -> Bool { environment == push.environment && app == push.app }
-
     package var description: String { "\(app)/\(environment.rawValue)" }
 }
 

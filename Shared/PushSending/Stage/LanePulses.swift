@@ -10,13 +10,10 @@ final class LanePulses: Sendable {
         var answered = 0
         var acceptedAt: Timestamp?
 
-        mutating func take(_ outcomes: [Outcome]) {
-            for outcome in outcomes where outcome.isProvidersWord {
-                answered += 1
-                if case .accepted = outcome.answer, outcome.elsewhere == nil {
-                    acceptedAt = max(acceptedAt ?? outcome.at, outcome.at)
-                }
-            }
+        mutating func take(_ outcome: Outcome) {
+            guard outcome.isProvidersWord else { return }
+            answered += 1
+            if outcome.isPlainlyAccepted { acceptedAt = max(acceptedAt ?? outcome.at, outcome.at) }
         }
     }
 
@@ -38,29 +35,21 @@ final class LanePulses: Sendable {
             environment: push.environment, lane: push.lane, pulse: pulse, outcomes: [])
     }
 
-    /// Counts the outcomes of pushes that were settled together, and tells how the lane of each fares with those up to
-    /// its own; `nil` where no outcome is evidence that has to be weighed by that.
-    func count(_ batch: [Delivery<Push>], _ settlements: [PushSettlement]) -> [LanePulse]? {
+    /// Counts the outcomes of pushes that went over `lane` together, and tells by the place of each push how the lane fares
+    /// with those up to its own; nothing where no outcome is evidence that has to be weighed by that.
+    func count(_ settled: TargetOutcomes, on lane: LaneKey) -> [Int: LanePulse] {
         let minute = clock.now().minute
-        let isEvidence = !settlements.allSatisfy { $0.outcomes.allSatisfy(\.isPlainlyAccepted) }
+        let isEvidence = !settled.outcomes.allSatisfy(\.isPlainlyAccepted)
         return counts.withLock { counts in
-            var pulses: [LanePulse] = []
-            // Most batches are of one lane.
-            var lane: (key: LaneKey, count: Count)?
-            for index in batch.indices {
-                if lane?.key.isLane(of: batch[index].message) != true {
-                    if let lane { counts[lane.key] = lane.count }
-                    let key = LaneKey(of: batch[index].message)
-                    lane = (key, counts[key] ?? Count(minute: minute))
-                }
-                guard var count = lane?.count else { continue }
-                if count.minute != minute { (count.minute, count.answered) = (minute, 0) }
-                count.take(settlements[index].outcomes)
-                lane?.count = count
-                if isEvidence { pulses.append(pulse(count)) }
+            var count = counts[lane] ?? Count(minute: minute)
+            if count.minute != minute { (count.minute, count.answered) = (minute, 0) }
+            defer { counts[lane] = count }
+            var pulses: [Int: LanePulse] = [:]
+            for index in settled.outcomes.indices {
+                count.take(settled.outcomes[index])
+                if isEvidence { pulses[settled.places[index]] = pulse(count) }
             }
-            if let lane { counts[lane.key] = lane.count }
-            return isEvidence ? pulses : nil
+            return pulses
         }
     }
 

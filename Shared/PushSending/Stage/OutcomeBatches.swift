@@ -6,24 +6,6 @@ import PushProtocol
 /// that is nearly everything and each message costs the broker a write; of all else one message for each push and
 /// disposition, and one for what was accepted elsewhere.
 struct OutcomeBatches {
-    /// What became of one push.
-    struct Settled {
-        /// As it was delivered, since a push has many parts to copy.
-        let delivery: Delivery<Push>
-        let outcomes: [Outcome]
-        /// How its lane fares, for outcomes that are evidence.
-        let pulse: LanePulse?
-        /// Whether the provider took it for every target that is finished, where it was to be sent; no, when none is.
-        let isPlainlyAccepted: Bool
-
-        init(delivery: Delivery<Push>, outcomes: [Outcome], pulse: LanePulse?) {
-            self.delivery = delivery
-            self.outcomes = outcomes
-            self.pulse = pulse
-            isPlainlyAccepted = !outcomes.isEmpty && outcomes.allSatisfy(\.isPlainlyAccepted)
-        }
-    }
-
     /// One message, and the places of the pushes that it speaks of.
     struct Batch {
         let places: [Int]
@@ -31,78 +13,54 @@ struct OutcomeBatches {
         let outcomes: Outcomes
     }
 
-    /// The messages that tell all of `settled`, in a stable order.
-    static func batches(_ settled: [Settled]) -> [Batch] {
+    /// The messages that tell all of `settled`, which are outcomes of `pushes` in their order, of one lane. In a stable
+    /// order.
+    ///
+    /// - Parameter pulses: how the lane fares, for outcomes that are evidence, by the place of the push.
+    static func batches(
+        _ settled: TargetOutcomes, of pushes: [Delivery<Push>], pulses: [Int: LanePulse] = [:]
+    ) -> [Batch] {
+        let (accepted, others) = settled.divided
         var batches: [Batch] = []
-        var piles: [Pile] = []
-        for place in settled.indices {
-            let delivery = settled[place].delivery
-            if settled[place].isPlainlyAccepted, let last = piles.indices.last, piles[last].isOfLane(of: delivery),
-                piles[last].add(settled[place].outcomes, of: delivery, place)
+        for run in others.runs(ofAtMost: 1) {
+            let place = others.places[run.lowerBound]
+            for (routingKey, outcomes) in messages(
+                Array(others.outcomes[run]), of: pushes[place].message, pulse: pulses[place])
             {
-                continue
+                batches.append(Batch(places: [place], routingKey: routingKey, outcomes: outcomes))
             }
-            var accepted = settled[place].outcomes
-            if !settled[place].isPlainlyAccepted {
-                let others = accepted.filter { !$0.isPlainlyAccepted }
-                accepted.removeAll { !$0.isPlainlyAccepted }
-                for (routingKey, outcomes) in messages(others, of: delivery.message, pulse: settled[place].pulse) {
-                    batches.append(Batch(places: [place], routingKey: routingKey, outcomes: outcomes))
-                }
-            }
-            guard !accepted.isEmpty else { continue }
-            if let last = piles.lastIndex(where: { $0.isOfLane(of: delivery) }) {
-                if piles[last].add(accepted, of: delivery, place) { continue }
-                batches.append(piles.remove(at: last).batch)
-            }
-            var pile = Pile(of: delivery, room: min(settled.count - place, Push.maximumTargets))
-            _ = pile.add(accepted, of: delivery, place)
-            piles.append(pile)
         }
-        return batches + piles.map(\.batch)
+        for run in accepted.runs(ofAtMost: Push.maximumTargets) {
+            batches.append(acceptances(accepted, run, of: pushes))
+        }
+        return batches
     }
 
-    /// Acceptances of one lane that leave together.
-    private struct Pile {
-        /// The first of the pushes: the message is its effect in the eyes of who follows a trace.
-        private let first: Delivery<Push>
-        private var outcomes: [Outcome] = []
-        private var places: [Int] = []
-        /// What the message's id follows from: the other pushes, and the devices.
-        private var ids: [UUID] = []
-
-        /// - Parameter room: for how many pushes to set some aside.
-        init(of first: Delivery<Push>, room: Int) {
-            self.first = first
-            outcomes.reserveCapacity(room)
-            places.reserveCapacity(room)
-            ids.reserveCapacity(2 * room)
+    /// Acceptances that leave together: the message is the effect of the first of their pushes in the eyes of who follows
+    /// a trace, and its id follows from the other pushes and the devices.
+    private static func acceptances(
+        _ accepted: TargetOutcomes, _ run: Range<Int>, of pushes: [Delivery<Push>]
+    ) -> Batch {
+        let first = pushes[accepted.places[run.lowerBound]].message
+        var places: [Int] = []
+        var ids: [UUID] = []
+        places.reserveCapacity(run.count)
+        ids.reserveCapacity(2 * run.count)
+        for index in run {
+            let place = accepted.places[index]
+            if places.last != place {
+                if !places.isEmpty { ids.append(pushes[place].message.trace.id) }
+                places.append(place)
+            }
+            if let device = accepted.outcomes[index].device { ids.append(device) }
         }
-
-        func isOfLane(of other: Delivery<Push>) -> Bool {
-            first.message.environment == other.message.environment && first.message.app == other.message.app
-        }
-
-        /// False when there is no room for `more`; an empty pile has room for any push's.
-        mutating func add(_ more: [Outcome], of delivery: Delivery<Push>, _ place: Int) -> Bool {
-            guard outcomes.isEmpty || outcomes.count + more.count <= Push.maximumTargets else { return false }
-            if !places.isEmpty { ids.append(delivery.message.id) }
-            places.append(place)
-            outcomes += more
-            for target in more.indices { if let device = more[target].device { ids.append(device) } }
-            return true
-        }
-
-        var batch: Batch {
-            let push = first.message
-            let origin = Outcomes.Origin(push.provider)
-            let id = DerivedID.uuid5(push.trace.id, Outcome.Answer.Disposition.accepted.rawValue, ids: ids)
-            return Batch(
-                places: places, routingKey: RoutingKey.outcomes(origin, .accepted),
-                outcomes: Outcomes(
-                    trace: push.trace.next(id: id), app: push.app, origin: origin, environment: push.environment,
-                    lane: push.lane, outcomes: outcomes))
-        }
+        let origin = Outcomes.Origin(first.provider)
+        let id = DerivedID.uuid5(first.trace.id, Outcome.Answer.Disposition.accepted.rawValue, ids: ids)
+        return Batch(
+            places: places, routingKey: RoutingKey.outcomes(origin, .accepted),
+            outcomes: Outcomes(
+                trace: first.trace.next(id: id), app: first.app, origin: origin, environment: first.environment,
+                lane: first.lane, outcomes: Array(accepted.outcomes[run])))
     }
 
     private struct Kind: Hashable, Comparable {
@@ -157,12 +115,5 @@ struct OutcomeBatches {
         // Most pushes have outcomes of one kind.
         if outcomes.allSatisfy({ Kind($0) == first }) { return [(first, outcomes)] }
         return Dictionary(grouping: outcomes, by: Kind.init).sorted { $0.key < $1.key }
-    }
-}
-
-extension Outcome {
-    /// Whether the provider took it where it was to be sent.
-    var isPlainlyAccepted: Bool {
-        if case .accepted = answer { elsewhere == nil } else { false }
     }
 }

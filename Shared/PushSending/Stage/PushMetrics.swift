@@ -22,27 +22,12 @@ final class PushMetrics: Sendable {
 
     init(provider: Provider) { self.provider = provider }
 
-    func count(_ settled: [OutcomeBatches.Settled]) {
-        // One key's outcomes mostly come together.
-        var run: (key: Key, count: Int)?
-        func count(_ disposition: Outcome.Answer.Disposition, _ outcomes: Int, of push: Delivery<Push>) {
-            if let key = run?.key, key.disposition == disposition, key.app == push.message.app {
-                run?.count += outcomes
-            } else {
-                if let run { counter(run.key).increment(by: run.count) }
-                run = (Key(app: push.message.app, disposition: disposition), outcomes)
-            }
+    func count(_ settled: TargetOutcomes, of app: AppID) {
+        let (accepted, others) = settled.divided
+        if accepted.count > 0 { counter(Key(app: app, disposition: .accepted)).increment(by: accepted.count) }
+        for outcome in others.outcomes {
+            counter(Key(app: app, disposition: outcome.answer.disposition)).increment()
         }
-        for place in settled.indices {
-            if settled[place].isPlainlyAccepted {
-                count(.accepted, settled[place].outcomes.count, of: settled[place].delivery)
-            } else {
-                for outcome in settled[place].outcomes {
-                    count(outcome.answer.disposition, 1, of: settled[place].delivery)
-                }
-            }
-        }
-        if let run { counter(run.key).increment(by: run.count) }
     }
 
     private func counter(_ key: Key) -> Counter {

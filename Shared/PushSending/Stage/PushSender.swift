@@ -36,49 +36,32 @@ struct PushSender: Sendable {
         var target: Int
     }
 
-    /// The settlements of `jobs`, in their order.
-    func send(_ jobs: [Job]) async -> [PushSettlement] {
-        guard let first = jobs.first.map({ LaneKey(of: $0.message) }) else { return [] }
-        // A queue has one app's pushes, and most apps have one environment.
-        if jobs.allSatisfy({ first.isLane(of: $0.message) }) {
-            return await send(jobs, over: first)
-        }
-        let lanes = Dictionary(grouping: jobs.indices) { LaneKey(of: jobs[$0].message) }
-        // One lane's trouble must not hold the others up.
-        return await withTaskGroup(of: ([Int], [PushSettlement]).self) { group in
-            for (key, indices) in lanes { group.addTask { (indices, await send(indices.map { jobs[$0] }, over: key)) } }
-            var settlements = [PushSettlement](repeating: PushSettlement(), count: jobs.count)
-            for await (indices, part) in group {
-                for (index, settlement) in zip(indices, part) { settlements[index] = settlement }
-            }
-            return settlements
-        }
-    }
-
-    private func send(_ jobs: [Job], over key: LaneKey) async -> [PushSettlement] {
-        guard let lane = lanes[key] else { return jobs.map { answer(.skipped(reason: "unconfigured"), $0.message) } }
-        let settlements = await send(jobs, over: lane, key)
-        settled.remember(settlements, of: jobs)
+    /// What this attempt at the pushes of `batch` comes to.
+    func send(_ batch: LaneBatch) async -> PushSettlements {
+        guard let lane = lanes[batch.key] else { return skip(batch.pushes) }
+        let settlements = await send(batch.pushes, over: lane, batch.key)
+        settled.remember(settlements, of: batch.pushes)
         return settlements
     }
 
-    private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> [PushSettlement] {
-        var settlements: [PushSettlement] = []
+    private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> PushSettlements {
+        var settlements = PushSettlements(room: jobs.count)
         var todo: [Place] = []
-        settlements.reserveCapacity(jobs.count)
         todo.reserveCapacity(jobs.count)
         let now = clock.now()
         // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
         let recollections = settled.outcomes(of: jobs)
+        for (index, known) in recollections.enumerated() {
+            if let known { settlements.recall(known.outcomes, of: index) }
+        }
         for (index, job) in jobs.enumerated() {
             let known = recollections[index]
-            settlements.append(PushSettlement(recalled: known?.outcomes ?? []))
             let isLate = job.message.expiresAt.map { $0 <= now } ?? false
             let isInDoubt = job.message.delivery == .atMostOnce && job.inbound.redelivered
             let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
             for target in job.message.targets.indices where known?.isMissing(target) ?? true {
                 if let answer {
-                    settlements[index].settle(outcome(job.message.targets[target], answer, now))
+                    settlements.settle(outcome(job.message.targets[target], answer, now), of: index)
                 } else {
                     todo.append(Place(job: index, target: target))
                 }
@@ -139,12 +122,12 @@ struct PushSender: Sendable {
     }
 
     /// Answers what is too late by now.
-    private func expire(_ todo: inout [Place], of jobs: [Job], into settlements: inout [PushSettlement]) {
+    private func expire(_ todo: inout [Place], of jobs: [Job], into settlements: inout PushSettlements) {
         let now = clock.now()
         let isLate = jobs.map { job in job.message.expiresAt.map { $0 <= now } ?? false }
         guard isLate.contains(true) else { return }
         for place in todo where isLate[place.job] {
-            settlements[place.job].settle(outcome(jobs[place.job].message.targets[place.target], .expired, now))
+            settlements.settle(outcome(jobs[place.job].message.targets[place.target], .expired, now), of: place.job)
         }
         todo.removeAll { isLate[$0.job] }
     }
@@ -153,7 +136,7 @@ struct PushSender: Sendable {
     ///
     /// - Returns: how many of them are left.
     private func withhold(
-        _ todo: inout [Place], first count: Int, of jobs: [Job], into settlements: inout [PushSettlement]
+        _ todo: inout [Place], first count: Int, of jobs: [Job], into settlements: inout PushSettlements
     ) -> Int {
         guard let revocations, !revocations.isEmpty else { return count }
         let revoked = revocations.revoked(
@@ -162,14 +145,21 @@ struct PushSender: Sendable {
         for position in revoked.reversed() {
             let place = todo.remove(at: position)
             let target = jobs[place.job].message.targets[place.target]
-            settlements[place.job].settle(outcome(target, .skipped(reason: "revoked"), now))
+            settlements.settle(outcome(target, .skipped(reason: "revoked"), now), of: place.job)
         }
         return count - revoked.count
     }
 
-    private func answer(_ answer: Outcome.Answer, _ push: Push) -> PushSettlement {
+    /// The app has no credentials here.
+    private func skip(_ jobs: [Job]) -> PushSettlements {
+        var settlements = PushSettlements()
         let now = clock.now()
-        return PushSettlement(recalled: push.targets.map { outcome($0, answer, now) })
+        for (index, job) in jobs.enumerated() {
+            for target in job.message.targets {
+                settlements.settle(outcome(target, .skipped(reason: "unconfigured"), now), of: index)
+            }
+        }
+        return settlements
     }
 
     private func outcome(
@@ -182,7 +172,7 @@ struct PushSender: Sendable {
 
     /// Sorts the answers of a round into the settlements, and returns the places that are still to be sent.
     private func take(
-        _ round: PushRound, _ places: ArraySlice<Place>, of jobs: [Job], into settlements: inout [PushSettlement]
+        _ round: PushRound, _ places: ArraySlice<Place>, of jobs: [Job], into settlements: inout PushSettlements
     ) -> [Place] {
         var left: [Place] = []
         let now = clock.now()
@@ -192,20 +182,21 @@ struct PushSender: Sendable {
             switch round.answers[index] {
             case .settled(let answer):
                 let elsewhere = round.elsewhere.isEmpty ? nil : round.elsewhere[index]
-                settlements[place.job].settle(outcome(target, answer, now, elsewhere: elsewhere))
-            case .refusedHere(let rejection): settlements[place.job].settle(outcome(target, rejection.answer, now))
+                settlements.settle(outcome(target, answer, now, elsewhere: elsewhere), of: place.job)
+            case .refusedHere(let rejection):
+                settlements.settle(outcome(target, rejection.answer, now), of: place.job)
             case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
             case .backOff(let floor, let reason):
                 switch decide(floor, job, now) {
-                case .retry(let level): settlements[place.job].retry(target, level, reason)
-                case .expired: settlements[place.job].settle(outcome(target, .expired, now))
-                case .exhausted(let level): settlements[place.job].giveUp(target, level, reason)
+                case .retry(let level): settlements.leave(target, of: place.job, as: .tried, level, reason)
+                case .expired: settlements.settle(outcome(target, .expired, now), of: place.job)
+                case .exhausted(let level): settlements.leave(target, of: place.job, as: .exhausted, level, reason)
                 }
             case .throttled(let floor, let reason):
                 switch decide(floor, job, now) {
-                case .retry(let level): settlements[place.job].retry(target, level, reason)
+                case .retry(let level): settlements.leave(target, of: place.job, as: .tried, level, reason)
                 case .expired, .exhausted:
-                    settlements[place.job].settle(outcome(target, .throttled(reason: reason), now))
+                    settlements.settle(outcome(target, .throttled(reason: reason), now), of: place.job)
                 }
             case .halted, .unreachable, .withdrawn: left.append(place)
             }
@@ -223,13 +214,13 @@ struct PushSender: Sendable {
     /// once they are.
     private func hold(
         _ places: [Place], of jobs: [Job], for pause: Duration, _ reason: String,
-        into settlements: inout [PushSettlement]
+        into settlements: inout PushSettlements
     ) {
         let now = clock.now()
         for place in places {
             let job = jobs[place.job]
             let level = retry.hold(for: pause, expiresAt: job.message.expiresAt, now: now)
-            settlements[place.job].hold(job.message.targets[place.target], level, reason)
+            settlements.leave(job.message.targets[place.target], of: place.job, as: .held, level, reason)
         }
     }
 }

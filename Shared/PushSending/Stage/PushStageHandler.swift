@@ -61,18 +61,27 @@ package struct PushStageHandler: StageHandler {
     }
 
     package func handle(_ batch: [Delivery<Push>]) async throws -> [Verdict] {
-        let settlements = await sender.send(batch)
-        let pulses = pulses.count(batch, settlements)
-        var settled: [OutcomeBatches.Settled] = []
-        settled.reserveCapacity(batch.count)
-        for index in batch.indices {
-            settled.append(
-                OutcomeBatches.Settled(
-                    delivery: batch[index], outcomes: settlements[index].outcomes, pulse: pulses?[index]))
+        let lanes = LaneBatch.lanes(of: batch)
+        if lanes.count == 1 { return try await handle(lanes[0]) }
+        // One lane's trouble must not hold the others up.
+        return try await withThrowingTaskGroup(of: (places: [Int], verdicts: [Verdict]).self) { group in
+            for lane in lanes { group.addTask { (lane.places, try await handle(lane)) } }
+            var verdicts = [Verdict](repeating: .done, count: batch.count)
+            for try await part in group {
+                for (place, verdict) in zip(part.places, part.verdicts) { verdicts[place] = verdict }
+            }
+            return verdicts
         }
-        metrics.count(settled)
-        var outbound = [[Outbound]](repeating: [], count: batch.count)
-        for group in OutcomeBatches.batches(settled) {
+    }
+
+    /// The verdicts on the pushes of one lane, in their order.
+    private func handle(_ batch: LaneBatch) async throws -> [Verdict] {
+        let settlements = await sender.send(batch)
+        let settled = settlements.finished.ordered
+        metrics.count(settled, of: batch.key.app)
+        var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
+        let pulses = pulses.count(settled, on: batch.key)
+        for group in OutcomeBatches.batches(settled, of: batch.pushes, pulses: pulses) {
             let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
             // Nearly every push has this one message and no other: the same list will do for all of them.
             let alone = [message]
@@ -80,27 +89,17 @@ package struct PushStageHandler: StageHandler {
                 if outbound[place].isEmpty { outbound[place] = alone } else { outbound[place].append(message) }
             }
         }
-        var verdicts: [Verdict] = []
-        verdicts.reserveCapacity(batch.count)
-        // Most batches are of one lane.
-        var lane: (key: LaneKey, gate: LaneGate?)?
-        for index in batch.indices {
-            if lane?.key.isLane(of: batch[index].message) != true {
-                let key = LaneKey(of: batch[index].message)
-                lane = (key, lanes[key]?.gate)
-                if let storm = lane?.gate?.news() {
-                    outbound[index].append(try news(of: storm, with: batch[index].message))
-                }
-            }
-            if lane?.gate == nil { report(unconfigured: batch[index].message) }
-            verdicts.append(
-                settlements[index].isOver
-                    ? .done(outbound[index])
-                    : Verdict(
-                        settlements[index].disposition, outbound: outbound[index],
-                        remainder: try remainder(of: batch[index], settlements[index].remaining)))
+        if let gate = lanes[batch.key]?.gate {
+            if let storm = gate.news() { outbound[0].append(try news(of: storm, with: batch.pushes[0].message)) }
+        } else {
+            for push in batch.pushes { report(unconfigured: push.message) }
         }
-        return verdicts
+        return try batch.pushes.indices.map { place in
+            guard let rest = settlements.rest(of: place) else { return .done(outbound[place]) }
+            return Verdict(
+                rest.disposition, outbound: outbound[place],
+                remainder: try remainder(of: batch.pushes[place], rest.targets))
+        }
     }
 
     /// Tells feedback of a storm on the lane of `push`, whatever the push came to.
@@ -111,7 +110,7 @@ package struct PushStageHandler: StageHandler {
 
     /// The push with only these targets; `nil` when that is how it came.
     private func remainder(of delivery: Delivery<Push>, _ targets: [Push.Target]) throws -> [UInt8]? {
-        guard !targets.isEmpty, targets.count < delivery.message.targets.count else { return nil }
+        guard targets.count < delivery.message.targets.count else { return nil }
         var rest = delivery.message
         rest.targets = targets
         return try rest.wireBody()
@@ -128,24 +127,22 @@ package struct PushStageHandler: StageHandler {
     }
 }
 
-extension PushSettlement {
+extension PushRest {
     /// What becomes of the message; the reasons of providers go into the sentence, never into the word.
     fileprivate var disposition: Disposition {
         switch fate {
-        case nil: .done
         case .retry(let level, let reason):
             .retry(
-                after: level.delay,
-                Reason(code: "targets-remain", detail: "\(remaining.count) targets wait: \(reason)"))
+                after: level.delay, Reason(code: "targets-remain", detail: "\(targets.count) targets wait: \(reason)"))
         case .postpone(let level, let reason):
             .postpone(
                 after: level.delay,
-                Reason(code: "targets-held", detail: "\(remaining.count) targets are held: \(reason)"))
+                Reason(code: "targets-held", detail: "\(targets.count) targets are held: \(reason)"))
         case .giveUp(let reason):
             .deadLetter(
                 Reason(
                     code: "provider-unavailable",
-                    detail: "\(remaining.count) targets were tried until the horizon: \(reason)"))
+                    detail: "\(targets.count) targets were tried until the horizon: \(reason)"))
         }
     }
 }

@@ -29,12 +29,12 @@ package final class SettledTargets: Sendable {
     }
 
     /// What was settled lately of each of `pushes`; `nil` where that is nothing.
-    func outcomes(of pushes: some Collection<Delivery<Push>>) -> [Recollection?] {
+    func outcomes(of pushes: [Delivery<Push>]) -> [Recollection?] {
         let now = clock.uptime()
         var recollections = [Recollection?](repeating: nil, count: pushes.count)
         ring.withLock { ring in
             for (place, push) in pushes.enumerated() {
-                let outcomes = ring.outcomes(of: push.message.id, now: now)
+                let outcomes = ring.outcomes(of: push.message.trace.id, now: now)
                 // Nearly every push is new.
                 if !outcomes.isEmpty { recollections[place] = Self.recollection(of: push.message, outcomes) }
             }
@@ -49,12 +49,13 @@ package final class SettledTargets: Sendable {
             others: Set(push.targets.indices.filter { known[Key(push.targets[$0])] == nil }))
     }
 
-    /// Remembers what was settled of each of `pushes`.
-    func remember(_ settlements: [PushSettlement], of pushes: some Collection<Delivery<Push>>) {
+    /// Remembers what was settled of `pushes`.
+    func remember(_ settlements: PushSettlements, of pushes: [Delivery<Push>]) {
         let expires = SettledRing.seconds(clock.uptime() + lifetime)
+        let (outcomes, places) = (settlements.finished.outcomes, settlements.finished.places)
         ring.withLock { ring in
-            for (settlement, push) in zip(settlements, pushes) {
-                for outcome in settlement.fresh { ring.append(outcome, of: push.message.id, expires: expires) }
+            for index in settlements.fresh {
+                ring.append(outcomes[index], of: pushes[places[index]].message.trace.id, expires: expires)
             }
         }
     }
