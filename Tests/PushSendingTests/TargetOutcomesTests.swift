@@ -49,6 +49,14 @@ struct TargetOutcomesTests {
         #expect(accepted.divided.others.count == 0)
     }
 
+    @Test func `what was recalled is not what this attempt added`() {
+        var settlements = PushSettlements()
+        settlements.recall([outcome(), outcome()], of: 3)
+        settlements.settle(outcome(.expired), of: 1)
+        #expect(settlements.fresh == 2..<3)
+        #expect(settlements.finished.places == [3, 3, 1])
+    }
+
     @Test(
         arguments: [
             ([.tried], .retry(.seconds5, reason: "0")), ([.tried, .exhausted], .retry(.seconds30, reason: "1")),
