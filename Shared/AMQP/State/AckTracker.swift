@@ -2,9 +2,9 @@ internal import DequeModule
 
 /// Which deliveries of one channel are in hand, and which settlements to send. Pure: time comes in as an argument.
 ///
-/// Acknowledgements are sent as one `multiple` for the longest settled prefix, once it is long or old enough. When a
-/// slow delivery holds the prefix up, what is done behind it is acknowledged singly, so that one slow handler does not
-/// freeze the whole prefetch window (§2.11 of the messaging reference).
+/// What is done is acknowledged at once, as one `multiple` for the longest settled prefix: the stages settle whole batches,
+/// so there is company already. When a slow delivery holds the prefix up, what is done behind it is acknowledged singly a
+/// little later, so that one slow handler does not freeze the whole prefetch window (§2.11 of the messaging reference).
 struct AckTracker {
     /// A frame to send.
     enum Settlement: Hashable, Sendable {
@@ -12,15 +12,9 @@ struct AckTracker {
         case requeue(UInt64)
     }
 
-    struct Policy: Hashable, Sendable {
-        /// A prefix this long is acknowledged at once,
-        var batch = 50
-        /// and a shorter one after this long.
-        var age: Duration = .milliseconds(5)
-        /// How long a delivery may hold up what is done behind it: longer than batches differ under load, since every
-        /// single acknowledgement is a frame of its own.
-        var stall: Duration = .milliseconds(50)
-    }
+    /// How long a delivery may hold up what is done behind it: some milliseconds, by which batches differ, since every
+    /// single acknowledgement is a frame of its own and a command to the queue.
+    static let stall = Duration.milliseconds(10)
 
     private enum Slot {
         case pending
@@ -29,7 +23,6 @@ struct AckTracker {
         case settled
     }
 
-    private let policy: Policy
     private var slots: Deque<Slot> = []
     /// When each of `slots` was delivered.
     private var arrivals: Deque<ContinuousClock.Instant> = []
@@ -38,8 +31,6 @@ struct AckTracker {
     private var requeues: [UInt64] = []
     /// Since when something completed has been waiting to be told.
     private var waitingSince: ContinuousClock.Instant?
-
-    init(_ policy: Policy = Policy()) { self.policy = policy }
 
     /// Deliveries that are not settled by their taker.
     private(set) var pending = 0
@@ -103,7 +94,7 @@ struct AckTracker {
         }
     }
 
-    /// What to send now. With `all`, everything done is sent without waiting for company.
+    /// What to send now. With `all`, what is done behind a slow delivery does not wait for it.
     mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
         var settlements = requeues.map { Settlement.requeue($0) }
         requeues.removeAll(keepingCapacity: true)
@@ -111,21 +102,14 @@ struct AckTracker {
             dropSettledPrefix()
             return settlements
         }
-        let age = now - since
-        if all || age >= policy.age || completed >= policy.batch { acknowledgePrefix(now, into: &settlements) }
-        if completed > 0, all || age >= policy.stall { acknowledgeSingly(now, into: &settlements) }
+        acknowledgePrefix(now, into: &settlements)
+        if completed > 0, all || now - since >= Self.stall { acknowledgeSingly(now, into: &settlements) }
         if completed == 0 { waitingSince = nil }
         return settlements
     }
 
     /// When ``settlements(now:all:)`` next has something to say without anything new happening.
-    var deadline: ContinuousClock.Instant? {
-        guard let since = waitingSince else { return nil }
-        switch slots.first {
-        case .completed, .settled: return since + policy.age
-        case .pending, nil: return since + policy.stall
-        }
-    }
+    var deadline: ContinuousClock.Instant? { waitingSince.map { $0 + Self.stall } }
 
     /// The last tag named must be one the broker still waits for, or it closes the channel with 406.
     private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
