@@ -245,6 +245,23 @@ import Testing
         }
     }
 
+    @Test func `what the broker does not take stays held, and is published when its lease is over`() async throws {
+        try await withHouse { (house: House) async throws in
+            try await house.choose(PersonalSettings(quietHours: Self.night))
+            _ = try await house.happen("a")
+            house.clock.set(moment("2026-01-10T14:30:00Z"))
+            let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
+            for answer in [AMQPConfirmation.nacked, .returned(code: 312, text: "NO_ROUTE")] {
+                bus.answer(publishesTo: .notifications, with: [answer])
+                #expect(try await house.release(on: bus) == [])
+                #expect(try await house.held() == 1)
+                house.clock.advance(HeldStore.lease)
+            }
+            #expect(try await house.release(on: bus) == ["1"])
+            #expect(try await house.held() == 0)
+        }
+    }
+
     @Test func `many processes let go of what is due, each once`() async throws {
         try await withHouse { (house: House) async throws in
             for user in 1...60 { try await house.choose(PersonalSettings(quietHours: Self.night), user: "\(user)") }
