@@ -15,6 +15,7 @@ import time
 import uuid
 
 from bench_figures import Figures
+from bench_postgres import buffers
 from bench_registry import QUEUES, Crowd, drain_queues
 from bench_steady import percentile
 from local_stack import Stack, eventually
@@ -35,8 +36,7 @@ def main() -> None:
     arguments.add_argument("--only", choices=["resolving"], help="one part")
     options = arguments.parse_args()
     stack = Stack(pathlib.Path(options.state), PORT_BASE, build="release")
-    # A quarter of the memory, as the Postgres manual would have it (19.4); the tables of a developer's stack need none.
-    stack.environment["LOCAL_DATABASE_BUFFERS"] = f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 4 >> 20}MB"
+    stack.environment["LOCAL_DATABASE_BUFFERS"] = buffers()
     stack.up("--no-demo", timeout=1800)
     figures = Figures("registry")
     try:

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from bench_figures import Figures
+from bench_postgres import buffers
 from bench_rules import APP, NOTIFICATIONS, USERS, House, thing
 from bench_steady import delays, percentile
 from local_stack import Stack, cloud_event, eventually
@@ -36,6 +37,7 @@ def main() -> None:
         house = House(Stack(pathlib.Path(options.state), PORT_BASE, build="release"), pathlib.Path(folder))
         house.write(1)
         house.stack.environment["LOCAL_RULES_DIRECTORY"] = folder
+        house.stack.environment["LOCAL_DATABASE_BUFFERS"] = buffers()
         house.stack.up("--no-demo", timeout=1800)
         figures = Figures("rules")
         try:

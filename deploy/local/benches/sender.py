@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from bench_bus import Bus, Pushes, Sample, Sender
+from bench_bus import HOLE, Bus, Pushes, Sample, Sender
 from bench_figures import Figures
 from bench_provider import Provider, h2load
 
@@ -21,6 +21,7 @@ OUTCOMES = "rules.outcomes"
 OTHER_OUTCOMES = "feedback.outcomes"
 CORE_OF_H2LOAD, CORE_OF_ITS_PROVIDER = 1, 0
 DELIVERY_TO_ACK = "heliograph_delivery_to_ack_seconds"
+HANDLE = "heliograph_handle_seconds"
 PREFETCH = 500  # as a sender's of an interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
@@ -36,11 +37,13 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=20, help="of the steady stream whose delays are measured")
     arguments.add_argument("--minutes", type=float, default=2, help="of the watch over memory; 0 leaves it out")
-    arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="one part; delays without rates need --rate")
-    arguments.add_argument("--rate", type=float, help="notifications a second of the steady stream, instead of half of what was reached")
+    arguments.add_argument("--only", choices=["rates", "delays", "memory"], help="one part; delays without rates need --halves")
+    arguments.add_argument(
+        "--halves", type=float, nargs=2, metavar=("ONE", "HUNDRED"),
+        help="notifications a second of the steady streams with 1 and 100 targets a push, instead of half of what was reached")
     options = arguments.parse_args()
-    if options.only == "delays" and not options.rate:
-        arguments.error("--only delays needs --rate")
+    if options.only == "delays" and not options.halves:
+        arguments.error("--only delays needs --halves")
     bench = Bench(options)
     try:
         bench.run()
@@ -69,14 +72,14 @@ class Bench:
         self.hundred = Pushes(self.bus, options.provider, targets=100)
 
     def run(self) -> None:
-        only, rate = self.options.only, self.options.rate
-        halves = {}
+        only = self.options.only
+        halves = dict(zip((1, 100), self.options.halves or ()))
         if only in (None, "rates"):
-            halves = {targets: reached / 2 for targets, reached in self.rates().items()}
+            halves = {targets: reached / 2 for targets, reached in self.rates().items()} | halves
         if only in (None, "delays"):
             with Provider(self.state / "provider").running() as provider:
                 for pushes in (self.single, self.hundred):
-                    self.delays(provider, pushes, rate or halves[pushes.targets])
+                    self.delays(provider, pushes, halves[pushes.targets])
         if only in (None, "memory") and self.options.minutes > 0:
             self.memory()
         self.figures.finish(self.state)
@@ -115,17 +118,16 @@ class Bench:
         """The same pushes in, a message as long as their outcome out, and nothing in between."""
         self.empty()
         self.single.publish(self.options.pushes)
-        ran = self.bus.run("floor", *self.floor_between(0, self.options.pushes, 1000))
+        ran = self.bus.run("floor", *self.floor_between(self.single, 0, self.options.pushes, 1000))
         if self.bus.depth(OUTCOMES) != self.options.pushes or self.bus.depth(self.single.queue) != 0:
             raise SystemExit("the floor lost messages: it measures nothing")
         return Run(ran["messages"] / ran["seconds"], ran["cpu"] * 1e6 / ran["messages"])
 
-    def floor_between(self, first: int, count: int, prefetch: int) -> list:
+    def floor_between(self, pushes: Pushes, first: int, count: int, prefetch: int) -> list:
         """The arguments of a floor that takes `count` pushes and answers with outcomes from the number `first` on."""
         result = self.state / "outcome.json"
-        result.write_text(OUTCOME)
-        accepted = f"{self.options.provider}.accepted"
-        return [self.single.queue, "outcomes", accepted, result, first, count, prefetch]
+        result.write_text(accepted(self.options.provider, pushes.targets))
+        return [pushes.queue, "outcomes", f"{self.options.provider}.accepted", result, first, count, prefetch]
 
     def drain(self, provider: Provider, pushes: Pushes, count: int) -> Run:
         """From the first outcome on the bus to the last, by the length of their queue."""
@@ -160,14 +162,18 @@ class Bench:
             sender.await_ready()
             # Connections and caches warm up.
             pushes.pace(OUTCOMES, rate, self.options.seconds / 10)
-            before = sender.histogram(DELIVERY_TO_ACK)
+            before = [sender.histogram(name) for name in (DELIVERY_TO_ACK, HANDLE)]
             paced = pushes.pace(OUTCOMES, rate, self.options.seconds)
-            acknowledged = sender.histogram(DELIVERY_TO_ACK) - before
+            acknowledged, handled = (
+                sender.histogram(name) - earlier for name, earlier in zip((DELIVERY_TO_ACK, HANDLE), before))
         if paced["rate"] < rate * 0.97:
             raise SystemExit(f"the publisher reached {paced['rate']}/s of {rate:.0f}/s: the delays would mean nothing")
         self.figures.add(
             f"p99 from delivery to ack {words}", acknowledged.quantile(0.99) * 1000, "ms", at_most=30,
             pushes=paced["rate"], p50=acknowledged.quantile(0.5) * 1000, deliveries=acknowledged.count)
+        self.figures.add(
+            f"of which at the provider {words}", handled.quantile(0.99) * 1000, "ms", p50=handled.quantile(0.5) * 1000,
+            batches=handled.count)
         self.figures.add(f"the same of the floor {words}", floor["p99"], "ms", p50=floor["p50"])
         self.figures.add(
             f"p99 from publish to outcome {words}", paced["p99"], "ms", p50=paced["p50"], worst=paced["worst"])
@@ -175,7 +181,7 @@ class Bench:
     def delays_of_floor(self, pushes: Pushes, rate: float) -> dict:
         self.empty()
         count = int(rate * self.options.seconds)
-        with self.bus.running("floor", *self.floor_between(pushes.published, count, PREFETCH)) as answer:
+        with self.bus.running("floor", *self.floor_between(pushes, pushes.published, count, PREFETCH)) as answer:
             pushes.pace(OUTCOMES, rate, self.options.seconds)
             return answer()
 
@@ -234,14 +240,17 @@ def note(text: str) -> None:
     print(f"    {text}", file=sys.stderr)
 
 
-# What a sender says of one accepted push, to the byte but for its ids.
-OUTCOME = (
-    '{"app":"family-portal","environment":"production","lane":"interactive","origin":"apns","outcomes":[{"answer":'
-    '{"disposition":"accepted","id":"00000004-0000-5000-8000-000000000000"},"at":1767225600123,"device":'
-    '"00000003-0000-5000-8000-000000000000","notification":"00000001-0000-5000-8000-@@@@@@@@@@@@","registeredAt":'
-    '1767220000000}],"trace":{"causation":"00000002-0000-5000-8000-000000000000","correlation":"bench","id":'
-    '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":1}'
-)
+def accepted(provider: str, targets: int) -> str:
+    """What a sender says of a push whose targets were all accepted, to the byte but for its ids."""
+    outcomes = ",".join(
+        f'{{"answer":{{"disposition":"accepted","id":"00000004-0000-5000-8000-000000000000"}},"at":1767225600123,"device":'
+        f'"00000003-0000-5000-8000-{number:012x}","notification":"00000001-0000-5000-8000-{HOLE}","registeredAt":'
+        f'1767220000000}}' for number in range(targets))
+    return (
+        f'{{"app":"family-portal","environment":"production","lane":"interactive","origin":"{provider}","outcomes":[{outcomes}],'
+        '"trace":{"causation":"00000002-0000-5000-8000-000000000000","correlation":"bench","id":'
+        '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":1}')
+
 
 if __name__ == "__main__":
     main()

@@ -1,9 +1,15 @@
 """What a bench asks of the stack's Postgres, as its administrator."""
 
+import os
 import re
 import subprocess
 
 from local_stack import Stack
+
+
+def buffers() -> str:
+    """A quarter of the memory, as the Postgres manual would have it (19.4); the tables of a developer's stack need none."""
+    return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 4 >> 20}MB"
 
 
 def query(stack: Stack, sql: str) -> str:
