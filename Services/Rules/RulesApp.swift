@@ -36,7 +36,7 @@ struct RulesApp {
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
         let database = try context.database(schema: "rules", migration: 11)
 
-        let courtesy = Courtesy(resting: 1)
+        let courtesy = Courtesy()
         let events = Stage(
             service: context.name, queues: [.rulesEvents], bus: bus.bus,
             handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy),

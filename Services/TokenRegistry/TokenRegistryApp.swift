@@ -27,7 +27,7 @@ import ServiceKit
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         let campaigns = CampaignStore(database.pool)
-        let courtesy = Courtesy(resting: 3)
+        let courtesy = Courtesy()
 
         let notifications = Stage(
             service: context.name, queues: lanes, bus: bus.bus,

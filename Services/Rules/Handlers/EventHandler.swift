@@ -16,7 +16,7 @@ struct EventHandler: StageHandler {
     let now: @Sendable () -> Timestamp
 
     init(
-        shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(resting: 1),
+        shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(),
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.shelf = shelf

@@ -9,7 +9,7 @@ struct HeldStore: Sendable {
     /// The most that is taken at once.
     static let batch = 500
     /// As long as people wait for what is said at once.
-    static let smallBatch = 100
+    static let smallBatch = 50
     /// How long one process has to publish what it let go.
     static let lease = Duration.seconds(30)
 

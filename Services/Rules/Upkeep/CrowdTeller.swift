@@ -16,7 +16,7 @@ struct CrowdTeller: Service {
     let store: CrowdStore
     let shelf: RuleShelf
     let bus: any MessageBus
-    var courtesy = Courtesy(resting: 1)
+    var courtesy = Courtesy()
     var now: @Sendable () -> Timestamp = { .now }
     let logger: Logger
 

@@ -13,7 +13,7 @@ struct NotificationHandler: StageHandler {
 
     /// - Parameter apps: those that are configured; a campaign of another would find no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(resting: 3),
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(),
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.store = store

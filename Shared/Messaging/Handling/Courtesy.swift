@@ -14,7 +14,7 @@ package final class Courtesy: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// - Parameter factor: How many times as long as a step took its maker rests.
-    package init(resting factor: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+    package init(resting factor: Int = 3, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.factor = factor
         self.now = now
     }
