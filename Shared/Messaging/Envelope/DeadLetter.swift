@@ -17,7 +17,6 @@ package struct DeadLetter: Sendable {
     package var id: String? { delivery.properties.messageID }
     /// The id of the domain event that began it all, where the message says so.
     package var correlation: String? { delivery.properties.correlationID }
-    package var type: String? { delivery.properties.type }
     /// The routing key that it was first published with.
     package var routingKey: String? { text(HeaderName.routingKey) ?? death?.routingKey }
     /// How often it was tried; `nil` where the broker gave up, which counts deliveries.
@@ -34,7 +33,7 @@ package struct DeadLetter: Sendable {
     /// which would have it given up at once, begin anew.
     package var again: AMQPMessage {
         var copy = copy(to: .return)
-        for name in Redirection.notOurs { copy.properties.headers[name] = nil }
+        copy.properties.dropWhatIsNotOurs()
         for name in [
             HeaderName.attempt, HeaderName.firstSeen, HeaderName.reason, HeaderName.detail, HeaderName.queue,
             HeaderName.service, HeaderName.failedAt,
@@ -61,13 +60,9 @@ package struct DeadLetter: Sendable {
     }
 
     private func copy(to exchange: ExchangeName) -> AMQPMessage {
-        var properties = delivery.properties
-        properties.persistent = true
-        properties.expiration = nil
-        // One that is not this connection's has the broker refuse the copy.
-        properties.userID = nil
-        return AMQPMessage(
-            exchange: exchange.name, routingKey: queue.name, properties: properties, body: delivery.body)
+        AMQPMessage(
+            exchange: exchange.name, routingKey: queue.name, properties: delivery.properties.ofCopy,
+            body: delivery.body)
     }
 
     private func header(_ name: String) -> AMQPValue? { delivery.properties.headers[name] }

@@ -12,15 +12,6 @@ struct Redirection: Sendable {
     static let maximumDetail = 1024
     static let maximumCode = 64
 
-    /// Headers that the broker wrote, or would act upon.
-    ///
-    /// Sent back, `x-death` would have the broker find a cycle without a rejection and drop the message without a
-    /// word; `CC` and `BCC` would carry the copy into queues of its sender's choosing.
-    static let notOurs: Set<String> = [
-        "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
-        "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count", "CC", "BCC",
-    ]
-
     /// The copy that waits in `level` and comes back to the queue it was taken from, as its `attempt`-th attempt.
     func again(
         _ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, attempt: Int, body: [UInt8]? = nil
@@ -49,13 +40,8 @@ struct Redirection: Sendable {
     private func copy(_ delivery: AMQPDelivery, as inbound: Inbound, to exchange: ExchangeName, body: [UInt8]?)
         -> AMQPMessage
     {
-        var properties = delivery.properties
-        properties.persistent = true
-        // A time to live of its own would let the copy expire early in a retry level, and vanish from a dead-letter
-        // queue. A user id that is not this connection's has the broker refuse the copy and close the channel.
-        properties.expiration = nil
-        properties.userID = nil
-        for name in Redirection.notOurs { properties.headers[name] = nil }
+        var properties = delivery.properties.ofCopy
+        properties.dropWhatIsNotOurs()
         properties.headers.merge([
             HeaderName.exchange: .text(inbound.exchange),
             HeaderName.routingKey: .text(inbound.routingKey),
