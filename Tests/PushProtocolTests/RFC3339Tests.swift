@@ -12,4 +12,9 @@ import Testing
             #expect(RFC3339.date(from: text).map(Timestamp.init) == moment)
         }
     }
+
+    @Test(arguments: [0, 1, 999]) func `whole seconds are rounded down`(millisecond: Int64) {
+        let moment = Timestamp(milliseconds: 1_767_225_600_000 + millisecond)
+        #expect(RFC3339.seconds(from: moment.date) == "2026-01-01T00:00:00Z")
+    }
 }

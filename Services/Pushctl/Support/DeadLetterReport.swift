@@ -1,4 +1,3 @@
-import Foundation
 import Messaging
 import PushProtocol
 
@@ -7,7 +6,7 @@ enum DeadLetterReport {
     /// `2026-03-31T09:00:00Z  8 attempts  provider-unavailable  family-portal.chat  event e-1  message 6f1f…: why`
     static func line(_ letter: DeadLetter) -> String {
         var parts: [String] = []
-        if let failedAt = letter.failedAt { parts.append(failedAt.date.formatted(.iso8601)) }
+        if let failedAt = letter.failedAt { parts.append(RFC3339.seconds(from: failedAt.date)) }
         if let attempt = letter.attempt { parts.append(attempt == 1 ? "1 attempt" : "\(attempt) attempts") }
         parts.append(letter.reason)
         if let routingKey = letter.routingKey { parts.append(routingKey) }

@@ -12,4 +12,7 @@ package enum RFC3339 {
         // A date of today does not hold a millisecond exactly, and would be written as the one before.
         date.addingTimeInterval(0.0000005).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
+
+    /// UTC with whole seconds, rounded down: `2026-01-01T00:00:00Z`.
+    package static func seconds(from date: Date) -> String { date.formatted(.iso8601) }
 }
