@@ -54,7 +54,7 @@ package struct DeadLetter: Sendable {
         var copy = copy(to: .dead)
         if let failedAt {
             let left = failedAt + Topology.deadLettersKept - now
-            copy.properties.expiration = String(max(0, (Timestamp(milliseconds: 0) + left).milliseconds))
+            copy.properties.expiration = String(max(0, left.wholeMilliseconds))
         }
         return copy
     }

@@ -22,8 +22,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     package static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
 
     package static func + (a: Timestamp, b: Duration) -> Timestamp {
-        let (seconds, attoseconds) = b.components
-        return Timestamp(milliseconds: a.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+        Timestamp(milliseconds: a.milliseconds + b.wholeMilliseconds)
     }
 
     package static func - (a: Timestamp, b: Duration) -> Timestamp { a + (.zero - b) }
@@ -35,7 +34,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     ///
     /// - Parameter step: whole milliseconds.
     package func rounded(downTo step: Duration) -> Timestamp {
-        let length = (Timestamp(milliseconds: 0) + step).milliseconds
+        let length = step.wholeMilliseconds
         let offset = milliseconds % length
         return Timestamp(milliseconds: milliseconds - (offset < 0 ? offset + length : offset))
     }

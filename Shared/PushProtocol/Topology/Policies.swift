@@ -20,7 +20,7 @@ extension Topology {
         pattern: #"^(rules\.[a-z]+|feedback\.[a-z]+"#
             + #"|token-registry\.(devices|campaigns|notifications\.(interactive|bulk))"#
             + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+)\.dead$"#,
-        priority: 1, definition: ["message-ttl": .number(deadLettersKept.components.seconds * 1000)])
+        priority: 1, definition: ["message-ttl": .number(deadLettersKept.wholeMilliseconds)])
 
     /// All of them.
     package static let policies = [deadLetters]

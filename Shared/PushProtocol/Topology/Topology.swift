@@ -121,7 +121,7 @@ extension Topology.Queue {
     fileprivate init(retry level: RetryLevel) {
         name = level.queueName
         arguments = Self.deadLettering(to: .return).merging([
-            "x-message-ttl": .number(level.delay.components.seconds * 1000)
+            "x-message-ttl": .number(level.delay.wholeMilliseconds)
         ]) { $1 }
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import PushProtocol
 
 /// Reads single values, and says what is wrong with one that cannot be read.
 enum SettingValue {
@@ -82,9 +83,9 @@ extension ConfigurationKey.Kind {
 extension Duration {
     /// As it would be written in a configuration: `250ms`, `25s`, `10m`.
     var spelled: String {
-        let (seconds, attoseconds) = components
-        let milliseconds = attoseconds / 1_000_000_000_000_000
-        if milliseconds != 0 { return "\(seconds * 1000 + milliseconds)ms" }
+        let milliseconds = wholeMilliseconds
+        guard milliseconds.isMultiple(of: 1000) else { return "\(milliseconds)ms" }
+        let seconds = milliseconds / 1000
         if seconds != 0, seconds.isMultiple(of: 3600) { return "\(seconds / 3600)h" }
         if seconds != 0, seconds.isMultiple(of: 60) { return "\(seconds / 60)m" }
         return "\(seconds)s"
