@@ -63,22 +63,16 @@ struct QueueMachine: Sendable {
         case .finished(let id, let result): finished(id, result)
         case .retryDue(let id): release([id])
         case .subscriptionEnded: intake.ended()
-        case .pause: pause()
+        case .pause: intake.mode == .running ? stop(intake.pause()) : []
         case .resume: intake.resume() + schedule()
         case .drain: stop(intake.drain())
         }
     }
 
     private mutating func delivered(_ deliveries: [AMQPDelivery]) -> [Action] {
-        switch intake.mode {
-        case .running: break
-        case .paused:
-            waiting += deliveries.filter(Suspicion.mustStay)
-            return giveBack(deliveries.filter { !Suspicion.mustStay($0) })
-        case .draining: return giveBack(deliveries)
-        }
-        let isTrusted = deliveries.contains { !suspicion.suspects($0) }
         waiting += deliveries
+        guard intake.mode == .running else { return stop([]) }
+        let isTrusted = deliveries.contains { !suspicion.suspects($0) }
         return (isTrusted ? intake.widen() : []) + schedule()
     }
 
@@ -117,23 +111,14 @@ struct QueueMachine: Sendable {
         }
     }
 
-    /// Gives back what others may take meanwhile, and keeps what has been given back often enough.
-    private mutating func pause() -> [Action] {
-        guard intake.mode == .running else { return [] }
-        let kept = waiting.filter(Suspicion.mustStay)
-        waiting.removeAll(where: Suspicion.mustStay)
-        defer { waiting = kept }
-        return stop(intake.pause())
-    }
-
-    private func giveBack(_ deliveries: [AMQPDelivery]) -> [Action] {
-        deliveries.isEmpty ? [] : [.giveBack(deliveries.map(\.tag))]
-    }
-
-    /// Gives back everything that is not running.
+    /// Gives back everything that is not running, for others to take; a pause keeps what has been given back often enough.
     private mutating func stop(_ actions: [Action]) -> [Action] {
-        let tags = waiting.map(\.tag) + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries.map(\.tag) }
-        waiting = []
+        let isPause = intake.mode == .paused
+        let stays = { (delivery: AMQPDelivery) in isPause && Suspicion.mustStay(delivery) }
+        let tags =
+            waiting.filter { !stays($0) }.map(\.tag)
+            + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries.map(\.tag) }
+        waiting = waiting.filter(stays)
         ripe = 0
         inFlight -= held.values.reduce(0) { $0 + $1.deliveries.count }
         held = [:]
