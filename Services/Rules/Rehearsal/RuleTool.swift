@@ -75,7 +75,7 @@ enum RuleTool: Hashable, Sendable {
             case .misuse(let problem): return Answer(complaints: ["rules: \(problem)", RuleTool.usage], code: 64)
             case .check(let paths): return RuleTool.check(paths)
             case .preview(let path, let files):
-                let platforms = try Platforms(files.apps.map(AppCatalog.load(path:)))
+                let platforms = try Platforms(files.apps.map { try AppCatalog.load(path: $0) })
                 return RuleTool.preview(try rehearse(RehearsalFiles.book(path), files, read), platforms)
             case .diff(let old, let new, let files):
                 let before = try rehearse(RehearsalFiles.book(old), files, read)

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// Reads JSON straight into values, for the messages that every notification costs.
 ///
 /// It reads what our own services write, and much more, but it words no errors: whatever it stumbles over, it leaves to
@@ -174,15 +172,6 @@ struct JSONReader {
             place += 1
         }
         return value
-    }
-
-    mutating func uuid() throws(Unusual) -> UUID {
-        try expect(UInt8(ascii: "\""))
-        guard place + 37 <= bytes.count, bytes[place + 36] == UInt8(ascii: "\""),
-            let id = Hexadecimal.uuid(UnsafeBufferPointer(rebasing: bytes[place..<place + 36]))
-        else { throw Unusual() }
-        place += 37
-        return id
     }
 
     // MARK: Bytes

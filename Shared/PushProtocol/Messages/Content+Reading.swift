@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 extension Content {
     /// Reads a content that ``ContentText`` has passed over.
     static func read(_ text: UnsafeBufferPointer<UInt8>) -> Content? {
@@ -98,8 +96,6 @@ extension JSONReader {
     fileprivate mutating func optionalInteger() throws(Unusual) -> Int? {
         try optional { (reader) throws(Unusual) in Int(try reader.integer()) }
     }
-
-    fileprivate mutating func timestamp() throws(Unusual) -> Timestamp { Timestamp(milliseconds: try integer()) }
 
     /// One of the words that `Word` has.
     fileprivate mutating func word<Word: RawRepresentable<String> & CaseIterable>(

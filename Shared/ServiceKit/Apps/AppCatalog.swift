@@ -56,15 +56,10 @@ package struct AppCatalog: Hashable, Sendable {
         package static let all: Files = [.apns, .fcm, .bearer]
     }
 
-    /// Reads and checks the file, and that every file which it names is there.
-    package static func load(path: String) throws(ConfigurationError) -> AppCatalog {
-        try load(path: path, using: .all)
-    }
-
     /// Reads and checks the file.
     ///
     /// - Parameter files: those that have to be there; the others' paths are not looked at.
-    package static func load(path: String, using files: Files) throws(ConfigurationError) -> AppCatalog {
+    package static func load(path: String, using files: Files = .all) throws(ConfigurationError) -> AppCatalog {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw ConfigurationError("\(path): cannot be read as UTF-8 text")
         }

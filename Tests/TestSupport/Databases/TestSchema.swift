@@ -15,7 +15,7 @@ package enum TestSchema: String, Sendable {
     }
 
     /// The folder of the service's migrations.
-    package var migrations: String {
+    private var migrations: String {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Services/\(service)/Storage/Migrations").path
     }
