@@ -16,9 +16,21 @@ struct CanonicalScan {
         self.depth = depth
     }
 
-    /// Nothing may follow.
-    func end() throws(JSONReader.Unusual) {
-        guard place == bytes.count else { throw JSONReader.Unusual() }
+    /// Reads a whole body; `nil` leaves it to the general decoder.
+    @inline(__always)
+    static func read<Value>(
+        _ body: [UInt8], _ read: (inout CanonicalScan) throws(JSONReader.Unusual) -> Value
+    ) -> Value? {
+        body.withUnsafeBufferPointer { bytes in
+            var scan = CanonicalScan(bytes, from: 0, depth: 0)
+            do throws(JSONReader.Unusual) {
+                let value = try read(&scan)
+                guard scan.place == bytes.count else { return nil }
+                return value
+            } catch {
+                return nil
+            }
+        }
     }
 
     /// Reads what comes next with the reader that reads more.
@@ -178,6 +190,9 @@ struct CanonicalScan {
     ) throws(JSONReader.Unusual) -> Word? {
         try takesNull() ? nil : try word(Word.self)
     }
+
+    /// The same as ``text()``, or `nil` for `null`.
+    mutating func optionalText() throws(JSONReader.Unusual) -> String? { try takesNull() ? nil : try text() }
 
     /// The same as ``integer()``, or `nil` for `null`.
     mutating func optionalInteger() throws(JSONReader.Unusual) -> Int64? { try takesNull() ? nil : try integer() }

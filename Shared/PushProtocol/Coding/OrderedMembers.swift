@@ -68,6 +68,19 @@ struct OrderedMembers {
         return false
     }
 
+    /// Reads what a message says of itself after its trace, and leaves it. `type` is given as it is written, with its
+    /// quotes.
+    @inline(__always)
+    mutating func end(
+        _ scan: inout CanonicalScan, ofType type: StaticString, upToVersion version: Int
+    ) throws(JSONReader.Unusual) {
+        try require(#""type":"#, &scan)
+        try scan.word(type)
+        try require(#""version":"#, &scan)
+        guard (1...Int64(version)).contains(try scan.integer()) else { throw JSONReader.Unusual() }
+        try end(&scan)
+    }
+
     /// Leaves the object, passing over what is left of it.
     mutating func end(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
         if separator == UInt8(ascii: "{"), scan.holds("{}", at: scan.place) {

@@ -4,16 +4,7 @@ extension Notification {
     /// Reads a notification to recipients without the general decoder; see ``OrderedMembers``. Audiences,
     /// broadcasts and scopes are left to that one.
     package static func read(_ body: [UInt8]) -> Self? {
-        body.withUnsafeBufferPointer { bytes in
-            var scan = CanonicalScan(bytes, from: 0, depth: 0)
-            do throws(JSONReader.Unusual) {
-                let notification = try Notification(&scan)
-                try scan.end()
-                return notification
-            } catch {
-                return nil
-            }
-        }
+        CanonicalScan.read(body) { (scan) throws(JSONReader.Unusual) in try Notification(&scan) }
     }
 
     private init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
@@ -36,11 +27,7 @@ extension Notification {
         try members.refuse(#""scope":"#, &scan)
         try members.require(#""trace":"#, &scan)
         let trace = try Trace(&scan)
-        try members.require(#""type":"#, &scan)
-        try scan.word(#""heliograph.notification""#)
-        try members.require(#""version":"#, &scan)
-        guard (1...Int64(Self.messageVersion)).contains(try scan.integer()) else { throw JSONReader.Unusual() }
-        try members.end(&scan)
+        try members.end(&scan, ofType: #""heliograph.notification""#, upToVersion: Self.messageVersion)
         self.init(
             trace: trace, app: app, rule: rule, lane: lane, content: content,
             expiresAt: expiresAt.map(Timestamp.init(milliseconds:)), delivery: delivery, recipients: recipients)

@@ -9,16 +9,7 @@ extension Push {
 
     /// Reads a push without the general decoder, as ``written()`` writes it; see ``OrderedMembers``.
     package static func read(_ body: [UInt8]) -> Self? {
-        body.withUnsafeBufferPointer { bytes in
-            var scan = CanonicalScan(bytes, from: 0, depth: 0)
-            do throws(JSONReader.Unusual) {
-                let push = try Push(&scan, of: body)
-                try scan.end()
-                return push
-            } catch {
-                return nil
-            }
-        }
+        CanonicalScan.read(body) { (scan) throws(JSONReader.Unusual) in try Push(&scan, of: body) }
     }
 
     private init(_ scan: inout CanonicalScan, of body: [UInt8]) throws(JSONReader.Unusual) {
@@ -40,11 +31,7 @@ extension Push {
         let targets = try scan.elements { (scan) throws(JSONReader.Unusual) in try Target(&scan) }
         try members.require(#""trace":"#, &scan)
         let trace = try Trace(&scan)
-        try members.require(#""type":"#, &scan)
-        try scan.word(#""heliograph.push""#)
-        try members.require(#""version":"#, &scan)
-        guard (1...Int64(Self.messageVersion)).contains(try scan.integer()) else { throw JSONReader.Unusual() }
-        try members.end(&scan)
+        try members.end(&scan, ofType: #""heliograph.push""#, upToVersion: Self.messageVersion)
         self.init(
             trace: trace, app: app, provider: provider, environment: environment, lane: lane, content: content,
             expiresAt: expiresAt.map(Timestamp.init(milliseconds:)), delivery: delivery, targets: targets)

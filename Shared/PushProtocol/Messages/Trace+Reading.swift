@@ -10,8 +10,7 @@ extension Trace {
         guard correlation.utf8.count <= WireCoding.maximumShortString else { throw JSONReader.Unusual() }
         try members.require(#""id":"#, &scan)
         let id = try scan.uuid()
-        let traceparent: String? =
-            try members.find(#""traceparent":"#, &scan) ? try scan.takesNull() ? nil : try scan.text() : nil
+        let traceparent = try members.find(#""traceparent":"#, &scan) ? try scan.optionalText() : nil
         try members.end(&scan)
         self.init(id: id, correlation: correlation, causation: causation, traceparent: traceparent)
     }
