@@ -7,13 +7,13 @@ extension AppCatalog {
     package static func parse(
         _ text: String, path: String, using files: Files = .all
     ) throws(ConfigurationError) -> AppCatalog {
-        var reader = YAMLReader(path: path)
+        var reader = YAMLReader(path: path, using: files)
         var apps: [AppConfiguration] = []
         if let root = reader.compose(text) {
             let entries = reader.members(of: root, known: ["apps"], required: ["apps"])
             for app in entries["apps"].map({ reader.entries(of: $0) }) ?? [] {
                 if let id = AppID(rawValue: app.name) {
-                    apps.append(reader.app(id, app.entry, using: files))
+                    apps.append(reader.app(id, app.entry))
                 } else {
                     reader.report(
                         app.entry, "is not an app id: 1–63 characters of a–z, 0–9 and -, not starting with -")
@@ -26,28 +26,25 @@ extension AppCatalog {
 }
 
 extension YAMLReader {
-    fileprivate mutating func app(_ id: AppID, _ entry: Entry, using files: AppCatalog.Files) -> AppConfiguration {
+    fileprivate mutating func app(_ id: AppID, _ entry: Entry) -> AppConfiguration {
         // `family-portal:` with nothing below it is an app without credentials.
         guard !entry.isNull else { return AppConfiguration(id: id) }
         let members = members(of: entry, known: ["apns", "fcm", "bearer"], required: [])
         return AppConfiguration(
             id: id,
-            apns: members["apns"].flatMap { apns($0, isUsed: files.contains(.apns)) },
-            fcm: members["fcm"].flatMap { fcm($0, isUsed: files.contains(.fcm)) },
-            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap {
-                bearer($0, of: id, isUsed: files.contains(.bearer))
-            })
+            apns: members["apns"].flatMap { apns($0) }, fcm: members["fcm"].flatMap { fcm($0) },
+            bearer: (members["bearer"].map { elements(of: $0) } ?? []).compactMap { bearer($0, of: id) })
     }
 
-    private mutating func apns(_ entry: Entry, isUsed: Bool) -> APNsAppConfiguration? {
-        if has(entry, "certificates") { return apnsWithCertificates(entry, isUsed: isUsed) }
+    private mutating func apns(_ entry: Entry) -> APNsAppConfiguration? {
+        if has(entry, "certificates") { return apnsWithCertificates(entry) }
         let members = members(
             of: entry, known: ["topic", "key-id", "team-id", "key-file", "environments", "certificates"],
             required: ["topic", "key-id", "team-id", "key-file"])
         let topic = text(members["topic"])
         let keyID = appleID(members["key-id"])
         let teamID = appleID(members["team-id"])
-        let keyFile = file(members["key-file"], isUsed: isUsed)
+        let keyFile = file(members["key-file"], for: .apns)
         let environments = members["environments"].map { self.environments($0) }
         guard let topic, let keyID, let teamID, let keyFile else { return nil }
         return APNsAppConfiguration(
@@ -55,7 +52,7 @@ extension YAMLReader {
             environments: environments ?? Set(ProviderEnvironment.allCases))
     }
 
-    private mutating func apnsWithCertificates(_ entry: Entry, isUsed: Bool) -> APNsAppConfiguration? {
+    private mutating func apnsWithCertificates(_ entry: Entry) -> APNsAppConfiguration? {
         let members = members(of: entry, known: ["topic", "certificates"], required: ["topic"])
         guard let certificates = members["certificates"] else { return nil }
         let environments = self.members(
@@ -63,28 +60,28 @@ extension YAMLReader {
         if environments.isEmpty { report(certificates, "names no environment: production, development or both") }
         var byEnvironment: [ProviderEnvironment: APNsCertificate] = [:]
         for (name, entry) in environments {
-            guard let environment = ProviderEnvironment(rawValue: name),
-                let certificate = certificate(entry, isUsed: isUsed)
-            else { continue }
+            guard let environment = ProviderEnvironment(rawValue: name), let certificate = certificate(entry) else {
+                continue
+            }
             byEnvironment[environment] = certificate
         }
         return text(members["topic"]).map { APNsAppConfiguration(topic: $0, certificates: byEnvironment) }
     }
 
-    private mutating func certificate(_ entry: Entry, isUsed: Bool) -> APNsCertificate? {
+    private mutating func certificate(_ entry: Entry) -> APNsCertificate? {
         let members = members(of: entry, known: ["certificate-file", "key-file"], required: ["certificate-file"])
-        guard let certificateFile = file(members["certificate-file"], isUsed: isUsed) else { return nil }
+        guard let certificateFile = file(members["certificate-file"], for: .apns) else { return nil }
         guard let key = members["key-file"] else {
             return APNsCertificate(certificateFile: certificateFile, keyFile: certificateFile)
         }
-        return file(key, isUsed: isUsed).map { APNsCertificate(certificateFile: certificateFile, keyFile: $0) }
+        return file(key, for: .apns).map { APNsCertificate(certificateFile: certificateFile, keyFile: $0) }
     }
 
-    private mutating func fcm(_ entry: Entry, isUsed: Bool) -> FCMAppConfiguration? {
+    private mutating func fcm(_ entry: Entry) -> FCMAppConfiguration? {
         let members = members(
             of: entry, known: ["service-account-file", "messages-per-minute"], required: ["service-account-file"])
         let messagesPerMinute = members["messages-per-minute"].flatMap { quota($0) }
-        return file(members["service-account-file"], isUsed: isUsed).map {
+        return file(members["service-account-file"], for: .fcm).map {
             FCMAppConfiguration(serviceAccountFile: $0, messagesPerMinute: messagesPerMinute)
         }
     }

@@ -2,7 +2,7 @@ import PushProtocol
 import Yams
 
 extension YAMLReader {
-    mutating func bearer(_ entry: Entry, of app: AppID, isUsed: Bool) -> BearerVerification? {
+    mutating func bearer(_ entry: Entry, of app: AppID) -> BearerVerification? {
         let members = members(
             of: entry,
             known: [
@@ -10,7 +10,7 @@ extension YAMLReader {
                 "leeway",
             ], required: ["algorithm"])
         let algorithm = choice(members["algorithm"], of: BearerVerification.Algorithm.allCases)
-        let keys = keys(entry, members, isUsed: isUsed)
+        let keys = keys(entry, members)
         if algorithm == .hs256, let url = members["jwks-url"] {
             report(url, "a shared secret is not published: HS256 takes a key-file")
         }
@@ -33,11 +33,9 @@ extension YAMLReader {
             appClaim: appClaim.map { .init($0, is: appValue ?? app.rawValue) }, leeway: leeway ?? .seconds(30))
     }
 
-    private mutating func keys(
-        _ entry: Entry, _ members: [String: Entry], isUsed: Bool
-    ) -> BearerVerification.Keys? {
+    private mutating func keys(_ entry: Entry, _ members: [String: Entry]) -> BearerVerification.Keys? {
         switch (members["key-file"], members["jwks-url"]) {
-        case (let file?, nil): return self.file(file, isUsed: isUsed).map(BearerVerification.Keys.file)
+        case (let file?, nil): return self.file(file, for: .bearer).map(BearerVerification.Keys.file)
         case (nil, let url?): return webAddress(url).map(BearerVerification.Keys.url)
         case (_?, let url?): report(url, "stands beside a key-file: one of the two")
         case (nil, nil):

@@ -14,9 +14,14 @@ struct YAMLReader {
     }
 
     let path: String
+    /// What the document's files are for that have to be there.
+    private let files: AppCatalog.Files
     private(set) var problems: [String] = []
 
-    init(path: String) { self.path = path }
+    init(path: String, using files: AppCatalog.Files) {
+        self.path = path
+        self.files = files
+    }
 
     mutating func report(_ entry: Entry, _ problem: String) {
         problems.append("\(path):\(entry.line): \(entry.path.isEmpty ? "the document" : entry.path): \(problem)")
@@ -108,12 +113,12 @@ struct YAMLReader {
 
     /// The path of a file; a relative one starts at the document's folder.
     ///
-    /// - Parameter isUsed: whether it has to be there and readable.
-    mutating func file(_ entry: Entry?, isUsed: Bool) -> String? {
+    /// - Parameter use: what it is for. It has to be there and readable where the process uses such files.
+    mutating func file(_ entry: Entry?, for use: AppCatalog.Files) -> String? {
         guard let entry, let text = text(entry) else { return nil }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         let file = text.hasPrefix("/") ? text : folder + text
-        if !isUsed || SettingValue.isReadable(file, directory: false) { return file }
+        if !files.contains(use) || SettingValue.isReadable(file, directory: false) { return file }
         report(entry, "\(file) is not a file that exists and can be read")
         return nil
     }
