@@ -38,7 +38,7 @@ struct Platforms {
 
     private func ways(_ notification: Notification, at now: Timestamp) -> [Way] {
         if let broadcast = notification.broadcast {
-            let push = notification.push(to: broadcast, now: now)
+            let push = notification.push(to: broadcast, at: now)
             return [way(push, to: .followers(broadcast.followed), now: now)]
         }
         let kinds = KindSelection(notification.content)
@@ -100,14 +100,6 @@ struct Platforms {
 }
 
 extension Notification {
-    /// As the registry would address it to whoever follows something.
-    fileprivate func push(to broadcast: Broadcast, now: Timestamp) -> Push {
-        Push(
-            trace: trace, app: app, provider: broadcast.provider, environment: broadcast.environment, lane: lane,
-            content: content, expiresAt: expiresAt, delivery: delivery,
-            targets: [broadcast.target(in: app, at: now)])
-    }
-
     /// As the registry would address it to a device of its first recipient.
     fileprivate func push(by provider: Provider, now: Timestamp) -> Push {
         let recipient = recipients.first

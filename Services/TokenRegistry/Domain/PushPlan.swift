@@ -77,14 +77,6 @@ extension Notification {
         }
     }
 
-    fileprivate func push(to broadcast: Broadcast, at now: Timestamp) -> Push {
-        let word = "push.\(broadcast.provider.rawValue).\(broadcast.environment.rawValue)"
-        return Push(
-            trace: trace.next(id: DerivedID.caused(by: trace.id, word)), app: app, provider: broadcast.provider,
-            environment: broadcast.environment, lane: lane, content: content, expiresAt: expiresAt,
-            delivery: delivery, targets: [broadcast.target(in: app, at: now)])
-    }
-
     /// Splits by count, and by the bytes that a push may have on the bus.
     private func chunks(of targets: [Push.Target]) -> [[Push.Target]] {
         // What cannot be encoded here fails where the push is; its size then does not matter.

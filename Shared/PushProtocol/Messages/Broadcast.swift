@@ -49,6 +49,17 @@ package struct Broadcast: Hashable, Sendable {
     }
 }
 
+extension Notification {
+    /// The one push that it becomes when it is to a broadcast.
+    package func push(to broadcast: Broadcast, at now: Timestamp) -> Push {
+        let word = "push.\(broadcast.provider.rawValue).\(broadcast.environment.rawValue)"
+        return Push(
+            trace: trace.next(id: DerivedID.caused(by: trace.id, word)), app: app, provider: broadcast.provider,
+            environment: broadcast.environment, lane: lane, content: content, expiresAt: expiresAt,
+            delivery: delivery, targets: [broadcast.target(in: app, at: now)])
+    }
+}
+
 extension Broadcast: Codable {
     private enum CodingKeys: String, CodingKey { case notification, to, channel, environment, topic, condition }
     private enum Word: String, Codable { case channel, topic, condition }
