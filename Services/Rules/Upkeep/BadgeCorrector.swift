@@ -8,7 +8,8 @@ import ServiceKit
 import ServiceLifecycle
 
 /// Corrects the badges on all devices of whoever has read something on one, or whose inbox has lost what was old, by a push
-/// that changes the number and nothing else; one for each burst of readings. Any number of processes may run it. Runs until graceful shutdown.
+/// that changes the number and nothing else; one for each burst of readings. Any number of processes may run it. Runs until
+/// graceful shutdown.
 struct BadgeCorrector: Service {
     /// How often it looks when nothing is due.
     static let pace = Duration.milliseconds(500)

@@ -4,8 +4,8 @@ import ServiceKit
 import ServiceLifecycle
 
 /// Flags what was not seen for a month, ends what its provider has forgotten (``StaleRule``) and deletes what ended long ago
-/// (``RetentionTerms``), one small step after the other: a table of a hundred million rows is looked through in little more than a day. Any number of processes may run
-/// it: each step is one's. Runs until graceful shutdown.
+/// (``RetentionTerms``), one small step after the other: a table of a hundred million rows is looked through in little more
+/// than a day. Any number of processes may run it: each step is one's. Runs until graceful shutdown.
 struct StaleSweeper: Service {
     /// Between two steps.
     static let pace = Duration.seconds(1)
