@@ -58,6 +58,11 @@ struct ErasureStore: Sendable {
 
     /// Until the transaction ends, and in a statement of its own, so that the next one sees what the other has done:
     /// keeping evidence beside others who do, and erasing alone.
-    static let beside: SQL = "SELECT pg_advisory_xact_lock_shared(1178945858, 1)"
-    private static let alone: SQL = "SELECT pg_advisory_xact_lock(1178945858, 1)"
+    static let beside: SQL = "SELECT pg_advisory_xact_lock_shared(\(space)::int4, \(evidence)::int4)"
+    private static let alone: SQL = "SELECT pg_advisory_xact_lock(\(space)::int4, \(evidence)::int4)"
+
+    /// Of the database's advisory locks those of this service begin with it: “FEIB”.
+    private static let space = 0x4645_4942
+    /// Keeping evidence, against erasing it.
+    private static let evidence = 1
 }
