@@ -89,6 +89,24 @@ import Testing
         }
     }
 
+    @Test func `nobody is turned away who comes in the moment in which a new key does`() async throws {
+        let (old, new) = (try await Issuer.ecdsa("old"), try await Issuer.ecdsa("new"))
+        let token = try new.token(Self.claims)
+        try await Self.withSite(try Issuer.set(old)) { site, uptime, _, verifier in
+            for _ in 1...20 {
+                site.show(try Issuer.set(old))
+                uptime.pass(KeyRing.lifetime)
+                await KeyRefresher(verifier.rings).refresh()
+                site.show(try Issuer.set(new))
+                uptime.pass(KeyRing.pause)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 1...100 { group.addTask { _ = try await verifier.verify(token) } }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
     @Test(arguments: [nil, "not JSON", #"{"keys":[]}"#, String(repeating: " ", count: 300_000)])
     func `while the URL is away or has nothing of use, its keys stay in force`(page: String?) async throws {
         let (old, new) = (try await Issuer.ecdsa("old"), try await Issuer.ecdsa("new"))

@@ -67,26 +67,25 @@ package struct BearerVerifier: Sendable {
     /// The caller a token speaks for. With several keys the most telling refusal is given.
     package func verify(_ text: String) async throws(BearerRefusal) -> Caller {
         let token = try SignedToken(text)
-        let able = trusts.filter { $0.ring.algorithm.rawValue == token.algorithm }
-        if let signers = await signers(of: token, among: able) { return try caller(token, signers) }
-        // A key may be new.
+        var signers: [Trust] = []
         var lacking: [Trust] = []
-        for trust in able where await trust.ring.lacks(token.keyID) { lacking.append(trust) }
+        for trust in trusts where trust.ring.algorithm.rawValue == token.algorithm {
+            // One look for both: a key that came between two of them would be neither tried nor missing.
+            let keys = await trust.ring.keys
+            if keys.haveSigned(token) {
+                signers.append(trust)
+            } else if keys.lack(token.keyID) {
+                lacking.append(trust)
+            }
+        }
+        if !signers.isEmpty { return try caller(token, signers) }
+        // A key may be new.
         for trust in lacking { await trust.ring.refresh() }
-        // Looked at in any case: another's reading may have ended between the first look and this one.
-        if let signers = await signers(of: token, among: lacking) { return try caller(token, signers) }
+        // Looked at in any case: another's reading may have ended since the first look.
+        for trust in lacking where await trust.ring.keys.haveSigned(token) { signers.append(trust) }
+        if !signers.isEmpty { return try caller(token, signers) }
         for trust in lacking where await trust.ring.trouble != nil { throw BearerRefusal(.keysAway) }
         throw BearerRefusal(.untrusted)
-    }
-
-    /// Those whose keys signed the token; `nil` when nobody's did.
-    private func signers(of token: SignedToken, among trusts: [Trust]) async -> [Trust]? {
-        var signers: [Trust] = []
-        for trust in trusts where await trust.ring.candidates(for: token.keyID).contains(where: { $0.hasSigned(token) })
-        {
-            signers.append(trust)
-        }
-        return signers.isEmpty ? nil : signers
     }
 
     private func caller(_ token: SignedToken, _ signers: [Trust]) throws(BearerRefusal) -> Caller {
@@ -108,6 +107,16 @@ package struct BearerVerifier: Sendable {
         guard callers.allSatisfy({ $0 == caller }) else { throw BearerRefusal(.severalApps) }
         return caller
     }
+}
+
+extension [VerificationKey] {
+    /// Whether one of those that a token may be signed with has signed it.
+    fileprivate func haveSigned(_ token: SignedToken) -> Bool {
+        contains { (token.keyID == nil || $0.id == nil || $0.id == token.keyID) && $0.hasSigned(token) }
+    }
+
+    /// Whether the key that a token names may be one that came to the source since. Of a token that names none, any may be.
+    fileprivate func lack(_ keyID: String?) -> Bool { keyID == nil || !contains { $0.id == keyID } }
 }
 
 extension BearerVerification.Keys {

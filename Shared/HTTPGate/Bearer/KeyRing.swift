@@ -34,14 +34,6 @@ package actor KeyRing {
         self.logger = logger
     }
 
-    /// The keys that may have signed a token which names this key.
-    func candidates(for keyID: String?) -> [VerificationKey] {
-        keys.filter { keyID == nil || $0.id == nil || $0.id == keyID }
-    }
-
-    /// Whether the key that a token names may be one that came to the source since. Of a token that names none, any may be.
-    func lacks(_ keyID: String?) -> Bool { keyID == nil || !keys.contains { $0.id == keyID } }
-
     /// Reads the keys anew, unless that was begun within the last ``pause``; waits for a reading that is under way.
     func refresh() async {
         if let reading { return await reading.value }
