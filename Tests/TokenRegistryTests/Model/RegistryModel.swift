@@ -30,15 +30,21 @@ struct RegistryModel {
 
     let app: AppID
     let cap: Int
+    /// What the clock says. It stands; time passes by all that is known becoming older.
+    let now: Timestamp
     private(set) var rows: [UUID: Row] = [:]
-    private var erasedAt: [UserID: Timestamp] = [:]
+    /// When the end of each row that has ended was told.
+    private var endToldAt: [UUID: Timestamp] = [:]
+    /// Up to which moment each user was erased, and when that was told.
+    private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
     private(set) var announced: [Announced] = []
     /// Up to which moment of their registration pushes to a device are revoked.
     private(set) var revoked: [UUID: Timestamp] = [:]
 
-    init(app: AppID, cap: Int) {
+    init(app: AppID, cap: Int, now: Timestamp) {
         self.app = app
         self.cap = cap
+        self.now = now
     }
 
     func devices(of user: UserID) -> Set<UUID> {
@@ -56,7 +62,7 @@ struct RegistryModel {
 
     /// Whether the claim was taken.
     mutating func register(_ claim: Claim) -> UUID? {
-        guard let at = claim.at, erasedAt[claim.user].map({ at > $0 }) ?? true else { return nil }
+        guard let at = claim.at, isAfterErasure(at, of: claim.user) else { return nil }
         let device = current(claim.device)
         var new = Row(
             device: device, user: claim.user, provider: claim.provider,
@@ -102,7 +108,7 @@ struct RegistryModel {
     }
 
     mutating func unregister(_ claim: Claim) {
-        if let at = claim.at, rows[claim.device] == nil, erasedAt[claim.user].map({ at > $0 }) ?? true {
+        if let at = claim.at, rows[claim.device] == nil, isAfterErasure(at, of: claim.user) {
             // Nobody has heard of it: that it was left is all that is known.
             var row = Row(
                 device: claim.device, user: claim.user, provider: claim.provider, environment: claim.environment,
@@ -147,8 +153,8 @@ struct RegistryModel {
     }
 
     mutating func erase(_ user: UserID, at moment: Timestamp) -> Int {
-        let moment = max(moment, erasedAt[user] ?? moment)
-        erasedAt[user] = moment
+        let moment = max(moment, erasures[user]?.at ?? moment)
+        erasures[user] = (at: moment, toldAt: now)
         let theirs = rows.values.filter { $0.user == user && $0.state != .erased && $0.registeredAt <= moment }
         for row in theirs {
             var row = row
@@ -162,7 +168,8 @@ struct RegistryModel {
         return theirs.count
     }
 
-    mutating func sweep(now: Timestamp) {
+    /// - Returns: the registrations that are not known any more.
+    mutating func sweep() -> Set<UUID> {
         for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
             var row = row
             let isForgotten =
@@ -170,9 +177,48 @@ struct RegistryModel {
             row.isStale = true
             if isForgotten { end(row, .stale, at: row.registeredAt) } else { put(row) }
         }
+        return forget()
+    }
+
+    /// What is over for long goes, and with it what was revoked of it: no push is under way for so long.
+    private mutating func forget() -> Set<UUID> {
+        var forgotten: Set<UUID> = []
+        while let row = rows.values.first(where: isOver) {
+            rows[row.device] = nil
+            revoked[row.device] = nil
+            forgotten.insert(row.device)
+        }
+        let remembered = Set(rows.values.filter { $0.state == .erased }.map(\.user))
+        erasures = erasures.filter { remembered.contains($0) || now - $1.toldAt <= .seconds(30 * 86_400) }
+        return forgotten
+    }
+
+    private func isOver(_ row: Row) -> Bool {
+        guard row.state != .active, let endedAt = row.endedAt, let toldAt = endToldAt[row.device] else { return false }
+        if row.state == .erased { return now - toldAt > .seconds(30 * 86_400) }
+        // Who goes on naming the wrong environment means the right one for as long as that is known.
+        let isNeeded = row.successor.map { rows[$0] != nil } ?? false
+        return !isNeeded && now - max(endedAt, toldAt) > .seconds(90 * 86_400)
+    }
+
+    /// Lets time pass.
+    mutating func pass(_ time: Duration) {
+        rows = rows.mapValues { row in
+            var row = row
+            row.registeredAt = row.registeredAt - time
+            row.endedAt = row.endedAt.map { $0 - time }
+            return row
+        }
+        endToldAt = endToldAt.mapValues { $0 - time }
+        erasures = erasures.mapValues { (at: $0.at - time, toldAt: $0.toldAt - time) }
+        revoked = revoked.mapValues { $0 - time }
     }
 
     // MARK: - Parts
+
+    private func isAfterErasure(_ moment: Timestamp, of user: UserID) -> Bool {
+        erasures[user].map { moment > $0.at } ?? true
+    }
 
     /// Who says an environment that was corrected means the registration that it was moved to.
     private func current(_ device: UUID) -> UUID {
@@ -201,6 +247,8 @@ struct RegistryModel {
             new.registeredAt = max(new.registeredAt, old.registeredAt + .milliseconds(1))
         }
         rows[new.device] = new
+        // A second word about an end says what moment that is about, and nothing of when it came.
+        if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
         func tell(_ past: DeviceEvent.Past, _ user: UserID) {
             announced.append(Announced(device: new.device, user: user, past: past))
         }
@@ -241,11 +289,12 @@ struct RegistryModel {
     }
 
     /// Its user has lost the device, and with it what they had on the same installation, or where it was moved from, that
-    /// had ended otherwise.
+    /// had ended otherwise within a week.
     private mutating func leave(_ row: Row) {
         revoke(row)
         for other in rows.values where other.user == row.user && other.device != row.device {
             let isThere = other.successor == row.device || row.installation.map { $0 == other.installation } ?? false
+            guard let toldAt = endToldAt[other.device], now - toldAt < .seconds(7 * 86_400) else { continue }
             switch other.state {
             case .replaced, .invalidated, .evicted, .stale: if isThere { revoke(other) }
             case .active, .signedOut, .erased: break

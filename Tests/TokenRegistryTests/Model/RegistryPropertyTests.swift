@@ -6,8 +6,9 @@ import Testing
 
 @testable import TokenRegistry
 
-/// Random sequences of operations on the store and on the model: every answer is compared, and who has which devices after
-/// each step; at the end every row, and everything that was announced. Sequences are apps of their own, so many take their steps together, in batches.
+/// Random sequences of operations on the store and on the model, with days and weeks between them after which some of what
+/// is over is forgotten: every answer is compared, and who has which devices after each step; at the end every row, and
+/// everything that was announced. Sequences are apps of their own, so many take their steps together, in batches.
 @Suite(.timeLimit(.minutes(5))) struct RegistryPropertyTests {
     static let sequences = 10_000
     static let together = 400
@@ -27,24 +28,66 @@ import Testing
     /// Takes `together` sequences through all their steps.
     private static func play(seed: UInt64, _ store: RegistrationStore, _ pool: PostgresPool) async throws {
         var random = SplitMix(seed: seed)
-        var now =
-            Timestamp(milliseconds: Timestamp.now.milliseconds / 86_400_000 * 86_400_000) + .seconds(-86_400 * 3650)
+        let now = Timestamp.now
         var addressed: [Addressed] = []
-        var models = (0..<together).map { RegistryModel(app: AppID(rawValue: "app-\($0)")!, cap: cap) }
+        var models = (0..<together).map { RegistryModel(app: AppID(rawValue: "app-\($0)")!, cap: cap, now: now) }
         for step in 0..<steps {
-            now = now + .seconds(86_400 * Int64.random(in: 1...80, using: &random))
+            let time = Duration.seconds(86_400 * Int64.random(in: 1...80, using: &random))
+            try await pass(time, pool)
+            for index in models.indices { models[index].pass(time) }
+            for index in addressed.indices { addressed[index].registeredAt = addressed[index].registeredAt - time }
             let operations = models.map { RegistryOperation.random(app: $0.app, now: now, using: &random) }
             try await carryOut(operations, on: &models, store, "seed \(seed), step \(step)")
-            if step.isMultiple(of: 3) {
-                let sweep = SweepStore(pool, step: 100)
-                while case .more = try await sweep.advance(now: now) {}
-                for index in models.indices { models[index].sweep(now: now) }
+            if Bool.random(using: &random) {
+                let forgotten = models.indices.reduce(into: Set<UUID>()) { $0.formUnion(models[$1].sweep()) }
+                let count = try await sweep(now: now, pool)
+                try #require(count == forgotten.count, "seed \(seed), step \(step)")
+                try await forgetRevocations(of: forgotten, pool)
+                addressed.removeAll { forgotten.contains($0.device) }
             }
             try await compare(answersOf: models, store, "seed \(seed), step \(step)")
             for model in models { addressed += model.addressed }
         }
         try await compare(rowsOf: models, pool, "seed \(seed)")
         try await check(addressed: addressed, pool, "seed \(seed)")
+    }
+
+    /// Lets time pass: everything that the registry knows becomes so much older.
+    private static func pass(_ time: Duration, _ pool: PostgresPool) async throws {
+        try await pool.transaction { transaction in
+            try await transaction.execute("SET LOCAL session_replication_role = replica")
+            try await transaction.execute(
+                """
+                UPDATE registry.registration SET registered_at = registered_at - \(time)::interval,
+                    state_changed_at = state_changed_at - \(time)::interval,
+                    ended_at = ended_at - \(time)::interval, stale_since = stale_since - \(time)::interval
+                """)
+            try await transaction.execute(
+                """
+                UPDATE registry.erasure
+                SET erased_at = erased_at - \(time)::interval, noted_at = noted_at - \(time)::interval
+                """)
+            try await transaction.execute(
+                "UPDATE registry.outbox SET revokes = revokes - \(time)::interval WHERE revokes IS NOT NULL")
+        }
+    }
+
+    /// Sweeps until nothing more goes: where a registration was moved to may go in a later step than the moved one comes in.
+    ///
+    /// - Returns: how many registrations were deleted.
+    private static func sweep(now: Timestamp, _ pool: PostgresPool) async throws -> Int {
+        var sum = 0
+        while true {
+            let deleted = try await RetentionFixture.sweep(pool, step: 500, now: now)
+            guard deleted > 0 else { return sum }
+            sum += deleted
+        }
+    }
+
+    /// As senders do, after days.
+    private static func forgetRevocations(of devices: Set<UUID>, _ pool: PostgresPool) async throws {
+        try await pool.execute(
+            "UPDATE registry.outbox SET revokes = NULL WHERE device_id = ANY (\(Array(devices))::uuid[])")
     }
 
     private static func carryOut(

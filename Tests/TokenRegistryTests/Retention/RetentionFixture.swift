@@ -28,13 +28,14 @@ enum RetentionFixture {
 
     /// Steps to the end of the table.
     ///
+    /// - Parameter now: as of when; of the moment of each step when absent.
     /// - Returns: how many registrations were deleted.
     @discardableResult
-    static func sweep(_ pool: PostgresPool, step: Int = 2) async throws -> Int {
+    static func sweep(_ pool: PostgresPool, step: Int = 2, now: Timestamp? = nil) async throws -> Int {
         let store = SweepStore(pool, step: step)
         var sum = 0
         while true {
-            switch try await store.advance(now: .now) {
+            switch try await store.advance(now: now ?? .now) {
             case .elsewhere: continue
             case .more(_, let deleted): sum += deleted
             case .finished(_, let deleted): return sum + deleted
