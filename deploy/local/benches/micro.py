@@ -18,16 +18,16 @@ from local_stack import ROOT
 BOUNDS = {
     "decode-push": 13_400,
     "decode-push-of-100": 3_900,
-    "encode-outcomes-of-100": 2_400,
+    "encode-outcomes-of-100": 1_700,
     "render-apns": 13_700,
     "render-fcm": 13_000,
-    "classify-accepted-apns": 1_950,
+    "classify-accepted-apns": 750,
     "classify-unregistered-apns": 13_400,
     "classify-accepted-fcm": 3_800,
     "classify-unregistered-fcm": 47_900,
-    "stage": 45_800,
-    "stage-of-100": 20_200,
-    "stage-fcm": 59_600,
+    "stage": 42_000,
+    "stage-of-100": 16_700,
+    "stage-fcm": 51_500,
 }
 # What a process costs before it does anything drops out between two runs.
 FEW, MANY = 200, 1200
