@@ -98,12 +98,10 @@ struct AckTracker {
     mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
         var settlements = requeues.map { Settlement.requeue($0) }
         requeues.removeAll(keepingCapacity: true)
-        guard let since = waitingSince else {
-            dropSettledPrefix()
-            return settlements
-        }
         acknowledgePrefix(now, into: &settlements)
-        if completed > 0, all || now - since >= Self.stall { acknowledgeSingly(now, into: &settlements) }
+        if completed > 0, let since = waitingSince, all || now - since >= Self.stall {
+            acknowledgeSingly(now, into: &settlements)
+        }
         if completed == 0 { waitingSince = nil }
         return settlements
     }
@@ -111,7 +109,8 @@ struct AckTracker {
     /// When ``settlements(now:all:)`` next has something to say without anything new happening.
     var deadline: ContinuousClock.Instant? { waitingSince.map { $0 + Self.stall } }
 
-    /// The last tag named must be one the broker still waits for, or it closes the channel with 406.
+    /// Drops the settled prefix, and acknowledges what of it the broker does not know. The last tag named must be one
+    /// that it still waits for, or it closes the channel with 406.
     private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         var last: (tag: UInt64, covers: Int)?
         while let slot = slots.first {
@@ -135,11 +134,5 @@ struct AckTracker {
             settlements.append(.ack(base + UInt64(index), multiple: false))
         }
         completed = 0
-    }
-
-    private mutating func dropSettledPrefix() {
-        while case .settled = slots.first {
-            removeFirst()
-        }
     }
 }
