@@ -2,9 +2,9 @@ internal import AMQP
 
 /// What one queue's worker does next. Pure: events in, actions out; the worker carries them out and owns all time.
 ///
-/// It forms batches by count, by weight and by age, runs no more than the policy allows at once, runs suspects alone, holds work
-/// during an outage, and gives back what was not begun when paused or drained. How the consumer comes and goes is in
-/// `Intake`.
+/// It forms batches by count, by weight and by age, runs no more than the policy allows at once, runs suspects alone,
+/// holds work during an outage, and gives back what was not begun when paused or drained. How the consumer comes and goes
+/// is in `Intake`.
 struct QueueMachine: Sendable {
     enum Event: Sendable {
         case delivered([AMQPDelivery])
@@ -63,7 +63,7 @@ struct QueueMachine: Sendable {
         case .finished(let id, let result): finished(id, result)
         case .retryDue(let id): release([id])
         case .subscriptionEnded: intake.ended()
-        case .pause: intake.mode == .running ? stop(intake.pause()) : []
+        case .pause: stop(intake.pause())
         case .resume: intake.resume() + schedule()
         case .drain: stop(intake.drain())
         }
