@@ -46,8 +46,8 @@ struct PushSender: Sendable {
 
     private func send(_ jobs: [Job], over lane: PushLanes.Lane, _ key: LaneKey) async -> PushSettlements {
         var settlements = PushSettlements(room: jobs.count)
-        var todo: [Place] = []
-        todo.reserveCapacity(jobs.count)
+        var unsent: [Place] = []
+        unsent.reserveCapacity(jobs.count)
         let now = clock.now()
         // Memory comes before the clock: what was accepted is not expired because its redelivery is late.
         let recollections = settled.outcomes(of: jobs)
@@ -63,23 +63,23 @@ struct PushSender: Sendable {
                 if let answer {
                     settlements.settle(outcome(job.message.targets[target], answer, now), of: index)
                 } else {
-                    todo.append(Place(job: index, target: target))
+                    unsent.append(Place(job: index, target: target))
                 }
             }
         }
-        guard !todo.isEmpty else { return settlements }
+        guard !unsent.isEmpty else { return settlements }
         // Rendered even where nothing is left to send: rare, and cheaper than keeping count.
         let renderings = jobs.map { lane.gateway.render($0.message) }
         let patience = lane.gateway.quota?.deadline ?? .zero
-        while !todo.isEmpty, !Task.isCancelled {
+        while !unsent.isEmpty, !Task.isCancelled {
             var count: Int
             let admission = await lane.gate.admit()
             switch admission {
             case .closed(let pause, let trouble):
-                hold(todo, of: jobs, for: pause, trouble.reason, into: &settlements)
+                hold(unsent, of: jobs, for: pause, trouble.reason, into: &settlements)
                 return settlements
             case .probe: count = 1
-            case .open: count = min(todo.count, concurrency)
+            case .open: count = min(unsent.count, concurrency)
             }
             let quota = lane.gateway.quota
             if let quota {
@@ -87,21 +87,21 @@ struct PushSender: Sendable {
                 switch await quota.admit(count, jobs[0].message.lane, until: deadline) {
                 case .granted(let granted):
                     // The wait for it may have been a push's last chance.
-                    expire(&todo, of: jobs, into: &settlements)
-                    count = min(granted, todo.count)
+                    expire(&unsent, of: jobs, into: &settlements)
+                    count = min(granted, unsent.count)
                 case .later(let pause):
                     if admission == .probe { lane.gate.reportProbe(.nothing) }
-                    hold(todo, of: jobs, for: pause, "the quota is used up", into: &settlements)
+                    hold(unsent, of: jobs, for: pause, "the quota is used up", into: &settlements)
                     return settlements
                 }
             }
             // As late as can be: a push may have waited long enough for the device to change hands.
-            count = withhold(&todo, first: count, of: jobs, into: &settlements)
+            count = withhold(&unsent, first: count, of: jobs, into: &settlements)
             guard count > 0 else {
                 if admission == .probe { lane.gate.reportProbe(.nothing) }
                 continue
             }
-            let copies = todo.prefix(count).map { place in
+            let copies = unsent.prefix(count).map { place in
                 let job = jobs[place.job]
                 return Copy(
                     of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce
@@ -112,38 +112,38 @@ struct PushSender: Sendable {
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             quota?.note(round)
             await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].message }
-            let left = take(round, todo.prefix(count), of: jobs, into: &settlements)
-            todo.removeFirst(count)
-            todo = left.isEmpty ? todo : left + todo
+            let left = take(round, unsent.prefix(count), of: jobs, into: &settlements)
+            unsent.removeFirst(count)
+            unsent = left.isEmpty ? unsent : left + unsent
         }
         // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
-        hold(todo, of: jobs, for: .zero, "the sender stops", into: &settlements)
+        hold(unsent, of: jobs, for: .zero, "the sender stops", into: &settlements)
         return settlements
     }
 
     /// Answers what is too late by now.
-    private func expire(_ todo: inout [Place], of jobs: [Job], into settlements: inout PushSettlements) {
+    private func expire(_ unsent: inout [Place], of jobs: [Job], into settlements: inout PushSettlements) {
         let now = clock.now()
         let isLate = jobs.map { job in job.message.expiresAt.map { $0 <= now } ?? false }
         guard isLate.contains(true) else { return }
-        for place in todo where isLate[place.job] {
+        for place in unsent where isLate[place.job] {
             settlements.settle(outcome(jobs[place.job].message.targets[place.target], .expired, now), of: place.job)
         }
-        todo.removeAll { isLate[$0.job] }
+        unsent.removeAll { isLate[$0.job] }
     }
 
     /// Answers those of the first `count` that are meant for somebody who has lost the device since.
     ///
     /// - Returns: how many of them are left.
     private func withhold(
-        _ todo: inout [Place], first count: Int, of jobs: [Job], into settlements: inout PushSettlements
+        _ unsent: inout [Place], first count: Int, of jobs: [Job], into settlements: inout PushSettlements
     ) -> Int {
         guard let revocations, !revocations.isEmpty else { return count }
         let revoked = revocations.revoked(
-            among: todo.prefix(count).lazy.map { jobs[$0.job].message.targets[$0.target] }, of: jobs[0].message.app)
+            among: unsent.prefix(count).lazy.map { jobs[$0.job].message.targets[$0.target] }, of: jobs[0].message.app)
         let now = clock.now()
         for position in revoked.reversed() {
-            let place = todo.remove(at: position)
+            let place = unsent.remove(at: position)
             let target = jobs[place.job].message.targets[place.target]
             settlements.settle(outcome(target, .skipped(reason: "revoked"), now), of: place.job)
         }
