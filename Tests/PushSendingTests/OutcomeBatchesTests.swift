@@ -37,7 +37,7 @@ struct OutcomeBatchesTests {
                 }
             }
             let pulses = Dictionary(uniqueKeysWithValues: lane.places.indices.map { ($0, pulse) })
-            return OutcomeBatches.batches(settled, of: lane.pushes, pulses: pulses).map { batch in
+            return OutcomeBatches.batches(settled.divided, of: lane.pushes, pulses: pulses).map { batch in
                 OutcomeBatches.Batch(
                     places: batch.places.map { lane.places[$0] }, routingKey: batch.routingKey, outcomes: batch.outcomes
                 )

@@ -16,11 +16,14 @@ struct OutcomeBatches {
     /// The messages that tell all of `settled`, which are outcomes of `pushes` in their order, of one lane. In a stable
     /// order.
     ///
-    /// - Parameter pulses: how the lane fares, for outcomes that are evidence, by the place of the push.
+    /// - Parameters:
+    ///   - settled: as ``TargetOutcomes/divided`` divides them.
+    ///   - pulses: how the lane fares, for outcomes that are evidence, by the place of the push.
     static func batches(
-        _ settled: TargetOutcomes, of pushes: [Delivery<Push>], pulses: [Int: LanePulse] = [:]
+        _ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of pushes: [Delivery<Push>],
+        pulses: [Int: LanePulse] = [:]
     ) -> [Batch] {
-        let (accepted, others) = settled.divided
+        let (accepted, others) = settled
         var batches: [Batch] = []
         for run in others.runs(ofAtMost: 1) {
             let place = others.places[run.lowerBound]

@@ -22,10 +22,12 @@ final class PushMetrics: Sendable {
 
     init(provider: Provider) { self.provider = provider }
 
-    func count(_ settled: TargetOutcomes, of app: AppID) {
-        let (accepted, others) = settled.divided
-        if accepted.count > 0 { counter(Key(app: app, disposition: .accepted)).increment(by: accepted.count) }
-        for outcome in others.outcomes {
+    /// - Parameter settled: as ``TargetOutcomes/divided`` divides them.
+    func count(_ settled: (accepted: TargetOutcomes, others: TargetOutcomes), of app: AppID) {
+        if settled.accepted.count > 0 {
+            counter(Key(app: app, disposition: .accepted)).increment(by: settled.accepted.count)
+        }
+        for outcome in settled.others.outcomes {
             counter(Key(app: app, disposition: outcome.answer.disposition)).increment()
         }
     }

@@ -78,10 +78,11 @@ package struct PushStageHandler: StageHandler {
     private func handle(_ batch: LaneBatch) async throws -> [Verdict] {
         let settlements = await sender.send(batch)
         let settled = settlements.finished.ordered
-        metrics.count(settled, of: batch.key.app)
+        let divided = settled.divided
+        metrics.count(divided, of: batch.key.app)
         var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
         let pulses = pulses.count(settled, on: batch.key)
-        for group in OutcomeBatches.batches(settled, of: batch.pushes, pulses: pulses) {
+        for group in OutcomeBatches.batches(divided, of: batch.pushes, pulses: pulses) {
             let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
             // Nearly every push has this one message and no other: the same list will do for all of them.
             let alone = [message]
