@@ -12,9 +12,11 @@ let swiftSettings: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
-/// For the services: every symbol is looked up at the start. Later the tables need not be in memory, nor writable.
+/// For the services: every symbol is looked up at the start. Later the tables need not be in memory, nor writable. What one
+/// thread allocates another mostly frees, for which jemalloc is made (decision 56).
 let linkerSettings: [LinkerSetting] = [
-    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release))
+    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release)),
+    .linkedLibrary("jemalloc", .when(platforms: [.linux])),
 ]
 
 // MARK: - Third-party products, named once
@@ -77,7 +79,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
 /// An executable that only `deploy/local/bench` runs.
 func bench(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(
-        name: "\(name)Bench", dependencies: dependencies, path: "Tests/Benches/\(name)", swiftSettings: swiftSettings)
+        name: "\(name)Bench", dependencies: dependencies, path: "Tests/Benches/\(name)", swiftSettings: swiftSettings,
+        linkerSettings: linkerSettings)
 }
 
 let package = Package(
@@ -181,7 +184,7 @@ let package = Package(
             [
                 "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
-            ]),
+            ], data: ["README.md"]),
         service(
             "ProviderSimulator",
             [

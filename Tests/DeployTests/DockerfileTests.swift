@@ -40,7 +40,7 @@ import Testing
     private static let packages = [
         "librabbitmq.so.4": "librabbitmq4", "libpq.so.5": "libpq5", "libcurl.so.4": "libcurl4",
         "libnghttp2.so.14": "libnghttp2-14", "libssl.so.3": "libssl3", "libcrypto.so.3": "libssl3",
-        "libstdc++.so.6": "libstdc++6",
+        "libstdc++.so.6": "libstdc++6", "libjemalloc.so.2": "libjemalloc2",
     ]
     /// In every image, or linked statically in one (`--static-swift-stdlib`).
     private static let elsewhere = [

@@ -12,21 +12,29 @@ extension RegistrationKind: PostgresValue {}
 extension RegistrationState: PostgresValue {}
 
 extension Registration {
-    /// What ``init(_:)`` reads, by position: a send reads hundreds of them.
-    static let columns: SQL = """
-        r.device_id, r.app, r.user_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation,
-        r.scope, r.topic, r.registered_at
+    /// What ``init(_:of:)`` reads, by position: a send reads hundreds of them, and knows whose they are.
+    static let ownColumns: SQL = """
+        r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
+        r.registered_at
         """
 
-    init(_ row: PostgresRow) throws(PostgresError) {
+    init(_ row: PostgresRow, of owner: AppUser) throws(PostgresError) {
         self.init(
-            device: try row.decode(UUID.self, at: 0), app: try row.decode(AppID.self, at: 1),
-            user: try row.decode(UserID.self, at: 2), provider: try row.decode(Provider.self, at: 3),
-            environment: try row.decode(ProviderEnvironment.self, at: 4),
-            token: DeviceToken(secret: try row.decode(String.self, at: 5)),
-            kind: try row.decode(RegistrationKind?.self, at: 6),
-            installation: try row.decode(InstallationID?.self, at: 7), scope: try row.decode(String?.self, at: 8),
-            topic: try row.decode(String?.self, at: 9), registeredAt: Timestamp(try row.decode(Date.self, at: 10)))
+            device: try row.decode(UUID.self, at: 0), app: owner.app, user: owner.user,
+            provider: try row.decode(Provider.self, at: 1),
+            environment: try row.decode(ProviderEnvironment.self, at: 2),
+            token: DeviceToken(secret: try row.decode(String.self, at: 3)),
+            kind: try row.decode(RegistrationKind?.self, at: 4),
+            installation: try row.decode(InstallationID?.self, at: 5), scope: try row.decode(String?.self, at: 6),
+            topic: try row.decode(String?.self, at: 7), registeredAt: Timestamp(try row.decode(Date.self, at: 8)))
+    }
+
+    /// What ``init(_:)`` reads.
+    static let columns: SQL = "\(ownColumns), r.app, r.user_id"
+
+    init(_ row: PostgresRow) throws(PostgresError) {
+        let owner = AppUser(app: try row.decode(AppID.self, at: 9), user: try row.decode(UserID.self, at: 10))
+        try self.init(row, of: owner)
     }
 }
 

@@ -9,7 +9,8 @@ extension RegistrationStore {
     /// The most queries of a batch that run beside each other: a single connection keeps one core of the database busy.
     static let queriesAtOnce = 3
 
-    /// The active registrations of all these users, in one query for every ``usersAtOnce``.
+    /// The active registrations of all these users, each user's in the order of their ids; in one query for every
+    /// ``usersAtOnce``. Who has none is not among them.
     func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
         let users = Array(users)
         var parts = stride(from: 0, to: users.count, by: Self.usersAtOnce).map {
@@ -20,7 +21,7 @@ extension RegistrationStore {
                 guard let part = parts.popLast() else { break }
                 group.addTask { await registrations(of: part) }
             }
-            var answers: [Result<[Registration], PostgresError>] = []
+            var answers: [Result<[[Registration]], PostgresError>] = []
             while let answer = await group.next() {
                 answers.append(answer)
                 if let part = parts.popLast() { group.addTask { await registrations(of: part) } }
@@ -28,19 +29,26 @@ extension RegistrationStore {
             return answers
         }
         var devices: [AppUser: [Registration]] = [:]
+        devices.reserveCapacity(users.count)
         for answer in answers {
-            for registration in try answer.get() {
-                devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+            for registrations in try answer.get() {
+                guard let first = registrations.first else { continue }
+                devices[AppUser(app: first.app, user: first.user)] = registrations
             }
         }
         return devices
     }
 
-    private func registrations(of users: [AppUser]) async -> Result<[Registration], PostgresError> {
+    /// Those of each user, in the users' order.
+    private func registrations(of users: [AppUser]) async -> Result<[[Registration]], PostgresError> {
         do throws(PostgresError) {
-            var registrations: [Registration] = []
+            var registrations = [[Registration]](repeating: [], count: users.count)
             for row in try await database.query(Self.resolution(of: users)) {
-                registrations.append(try Registration(row))
+                let place = try row.decode(Int.self, at: 9) - 1
+                registrations[place].append(try Registration(row, of: users[place]))
+            }
+            for place in registrations.indices where registrations[place].count > 1 {
+                registrations[place].sort { $0.device < $1.device }
             }
             return .success(registrations)
         } catch {
@@ -48,12 +56,13 @@ extension RegistrationStore {
         }
     }
 
+    /// Each registration with its user's place, counted from 1: cheaper than both their names, and than an order.
     static func resolution(of users: [AppUser]) -> SQL {
         """
-        SELECT \(Registration.columns)
-        FROM unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[]) AS u (app, user_id)
+        SELECT \(Registration.ownColumns), u.place
+        FROM unnest(\(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[])
+            WITH ORDINALITY AS u (app, user_id, place)
         JOIN registry.registration r ON r.app = u.app AND r.user_id = u.user_id AND r.state = 'active'
-        ORDER BY r.device_id
         """
     }
 

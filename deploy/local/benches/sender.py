@@ -32,7 +32,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--state", required=True)
     arguments.add_argument("--provider", choices=["apns", "fcm"], default="apns")
-    arguments.add_argument("--pushes", type=int, default=100_000, help="of one target each, in a round")
+    arguments.add_argument("--pushes", type=int, default=300_000, help="of one target each, in a round")
     arguments.add_argument("--notifications", type=int, default=500_000, help="of 100 targets a push, in a round")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=20, help="of the steady stream whose delays are measured")

@@ -71,13 +71,12 @@ class Crowd:
         """The registry's own lookup of as many users, by pgbench, lookups a second."""
         return pgbench(self.stack, f"""
             \\set start random(0, {self.size - 1})
-            SELECT r.device_id, r.app, r.user_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation,
-                r.topic, r.registered_at
+            SELECT r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
+                r.registered_at, u.place
             FROM unnest(ARRAY(SELECT '{APP}' FROM generate_series(1, {users})),
                 ARRAY(SELECT 'user-' || (:start::bigint + i * 7919) % {self.size} FROM generate_series(1, {users}) AS i)
-            ) AS u (app, user_id)
-            JOIN registry.registration r ON r.app = u.app AND r.user_id = u.user_id AND r.state = 'active'
-            ORDER BY r.device_id;
+            ) WITH ORDINALITY AS u (app, user_id, place)
+            JOIN registry.registration r ON r.app = u.app AND r.user_id = u.user_id AND r.state = 'active';
             """, clients=4, seconds=seconds)
 
     def notify(self, notifications: int, users: int) -> int:

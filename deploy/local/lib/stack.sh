@@ -22,15 +22,16 @@ prepare_credentials() {
 # product NAME: the built executable.
 product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
 
-# build_products [PRODUCT...]: everything when none is named.
+# build_products [PRODUCT...]: everything when none is named. A release is what the images are: without Swift's own libraries.
 build_products() {
   say "Building (the first time takes several minutes)"
-  local log=$STATE/log/build.log product products=("$@")
+  local log=$STATE/log/build.log product products=("$@") flags=(-c "$CONFIGURATION")
+  [ "$CONFIGURATION" != release ] || flags+=(--static-swift-stdlib)
   mkdir -p "$STATE/log"
   : >"$log"
   [ ${#products[@]} -gt 0 ] || products=('')
   for product in "${products[@]}"; do
-    (cd "$ROOT" && swift build -c "$CONFIGURATION" ${product:+--product "$product"} 2>&1) | tee -a "$log" | progress_of_build
+    (cd "$ROOT" && swift build "${flags[@]}" ${product:+--product "$product"} 2>&1) | tee -a "$log" | progress_of_build
     [ "${PIPESTATUS[0]}" -eq 0 ] || build_failed "$log"
   done
 }
