@@ -17,17 +17,17 @@ from local_stack import ROOT
 # Instructions for each time, or for each target where a push has a hundred.
 BOUNDS = {
     "decode-push": 13_400,
-    "decode-push-of-100": 3_900,
+    "decode-push-of-100": 3_450,
     "encode-outcomes-of-100": 1_700,
-    "render-apns": 13_700,
-    "render-fcm": 13_000,
+    "render-apns": 12_900,
+    "render-fcm": 12_400,
     "classify-accepted-apns": 750,
-    "classify-unregistered-apns": 13_400,
+    "classify-unregistered-apns": 13_300,
     "classify-accepted-fcm": 3_800,
-    "classify-unregistered-fcm": 47_900,
-    "stage": 42_000,
-    "stage-of-100": 16_700,
-    "stage-fcm": 51_500,
+    "classify-unregistered-fcm": 46_800,
+    "stage": 39_000,
+    "stage-of-100": 16_100,
+    "stage-fcm": 46_300,
 }
 # What a process costs before it does anything drops out between two runs.
 FEW, MANY = 200, 1200

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from bench_bus import HOLE, Bus, Pushes, Sample, Sender
 from bench_figures import Figures
 from bench_provider import Provider, h2load
+from local_stack import eventually
 
 OUTCOMES = "rules.outcomes"
 OTHER_OUTCOMES = "feedback.outcomes"
@@ -112,6 +113,8 @@ class Bench:
             ours=statistics.median(a for a, _ in pairs), limit=statistics.median(b for _, b in pairs))
 
     def empty(self) -> None:
+        queue = self.single.queue
+        eventually(lambda: self.bus.consumers(queue) == 0, 10, f"{queue} without a consumer (a sender of an earlier run?)")
         self.bus.purge(OUTCOMES, OTHER_OUTCOMES, self.single.queue)
 
     def floor(self) -> Run:

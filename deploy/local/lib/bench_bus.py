@@ -60,6 +60,9 @@ class Bus:
     def depth(self, queue: str) -> int:
         return self.channel.queue_declare(queue, passive=True).method.message_count
 
+    def consumers(self, queue: str) -> int:
+        return self.channel.queue_declare(queue, passive=True).method.consumer_count
+
     def purge(self, *queues: str) -> None:
         for queue in queues:
             self.channel.queue_purge(queue)
