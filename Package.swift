@@ -12,8 +12,8 @@ let swiftSettings: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
-/// For the services: every symbol is looked up at the start. Later the tables need not be in memory, nor writable. What one
-/// thread allocates another mostly frees, for which jemalloc is made (decision 56).
+/// For the services, and for what measures them: every symbol is looked up at the start. Later the tables need not be in
+/// memory, nor writable. What one thread allocates another mostly frees, for which jemalloc is made (decision 56).
 let linkerSettings: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"], .when(platforms: [.linux], configuration: .release)),
     .linkedLibrary("jemalloc", .when(platforms: [.linux])),

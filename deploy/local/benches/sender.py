@@ -115,7 +115,7 @@ class Bench:
     def empty(self) -> None:
         queue = self.single.queue
         eventually(lambda: self.bus.consumers(queue) == 0, 10, f"{queue} without a consumer (a sender of an earlier run?)")
-        self.bus.purge(OUTCOMES, OTHER_OUTCOMES, self.single.queue)
+        self.bus.purge(OUTCOMES, OTHER_OUTCOMES, queue)
 
     def floor(self) -> Run:
         """The same pushes in, a message as long as their outcome out, and nothing in between."""

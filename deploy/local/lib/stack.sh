@@ -22,7 +22,8 @@ prepare_credentials() {
 # product NAME: the built executable.
 product() { echo "$ROOT/.build/$CONFIGURATION/$1"; }
 
-# build_products [PRODUCT...]: everything when none is named. A release is what the images are: without Swift's own libraries.
+# build_products [PRODUCT...]: everything when none is named. A release is built as the images are, with Swift's own
+# libraries linked statically.
 build_products() {
   say "Building (the first time takes several minutes)"
   local log=$STATE/log/build.log product products=("$@") flags=(-c "$CONFIGURATION")
