@@ -37,6 +37,7 @@ struct CrowdStore: Sendable {
             try await decisions.pool.transaction { transaction in
                 try await transaction.execute(Turn.decisions.shared)
                 guard var crowd = try await transaction.dueCrowd(now: now) else { return .nothing }
+                // What the rules of now cannot evaluate is as gone as what they do not have: both are decided as such.
                 guard let set = book.ruleSets[crowd.event.app],
                     let draft = try? set.evaluate(crowd.event, by: crowd.rule, now: crowd.arrivedAt)
                 else {

@@ -92,6 +92,7 @@ extension PostgresTransaction {
     }
 
     private func abandon(_ direction: CopyDirection) async {
+        // Abandoning throws nothing; what made it necessary is on its way to the caller already.
         _ = try? await perform { connection, number throws(PostgresError) in
             connection.abandonCopy(direction, in: number)
         }
