@@ -81,4 +81,30 @@ import Testing
             #expect(wrong == 0)
         }
     }
+
+    @Test func `an erasure against joining leaves only what was joined after it`() async throws {
+        try await Fixture.withStore { store, pool in
+            let memberships = MembershipStore(pool)
+            for round in 0..<15 {
+                let user = "u\(round)"
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<8 {
+                        group.addTask {
+                            let topic = UserGroup.topic(AudienceFixture.name("t\(number)"))
+                            try await memberships.apply([AudienceFixture.member(user, topic)])
+                        }
+                    }
+                    group.addTask { try await store.erase(Fixture.user(user)) }
+                    try await group.waitForAll()
+                }
+            }
+            let wrong = try await pool.query(
+                """
+                SELECT count(*) FROM registry.membership m JOIN registry.erasure e USING (app, user_id)
+                WHERE m.at <= e.erased_at
+                """
+            ).single(Int.self)
+            #expect(wrong == 0)
+        }
+    }
 }

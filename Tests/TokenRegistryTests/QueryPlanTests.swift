@@ -75,7 +75,7 @@ import Testing
                 ("members", AudienceQueries.members(of: group, in: Fixture.app, span: span, limit: 500)),
                 ("a list", AudienceQueries.listed(by: campaign, span: span, limit: 500)),
                 ("one's own topics", MembershipStore.list(of: Fixture.user("user-7"))),
-                ("forgetting a user's", MembershipStore.erasure(of: Fixture.user("user-7"))),
+                ("forgetting a user's", MembershipStore.erasure(of: Fixture.user("user-7"), at: Date())),
                 ("joining", MembershipStore.upsert([AudienceFixture.member("user-7", group)])),
             ] {
                 let plan = try await Self.plan(statement, pool)

@@ -22,9 +22,13 @@ struct MembershipStore: Sendable {
     ///
     /// - Returns: how many were carried out.
     @discardableResult
-    func apply(_ changes: [Change]) async throws(PostgresError) -> Int {
+    func apply(_ changes: [Change]) async throws -> Int {
         guard !changes.isEmpty else { return 0 }
-        return try await database.execute(Self.upsert(changes))
+        return try await database.transaction { transaction in
+            // Nobody joins whom an erasure forgets meanwhile.
+            try await transaction.execute(Turn.take(Set(changes.map { Turn.user($0.app, $0.change.user) })))
+            return try await transaction.execute(Self.upsert(changes))
+        }
     }
 
     /// Of several changes to one membership in `changes` the latest counts, of those the last.
@@ -68,9 +72,12 @@ struct MembershipStore: Sendable {
         """
     }
 
-    /// Forgets what groups a user is in; part of an erasure.
-    static func erasure(of user: AppUser) -> SQL {
-        "DELETE FROM registry.membership WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue)"
+    /// Forgets what groups a user was in at a moment; part of an erasure.
+    static func erasure(of user: AppUser, at moment: Date) -> SQL {
+        """
+        DELETE FROM registry.membership
+        WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND at <= \(moment)
+        """
     }
 }
 

@@ -112,8 +112,8 @@ extension RegistrationStore {
         """
     }
 
-    /// Forgets a user: every registration ends, and its token goes with all that is known of the device. What was
-    /// registered after `moment` stays; what was registered before it and is still on its way here is void.
+    /// Forgets a user: every registration ends, and its token goes with all that is known of the device; the
+    /// user's memberships go. What is from after `moment` stays; what is from before it and still on its way here is void.
     ///
     /// - Returns: how many registrations were erased.
     @discardableResult
@@ -122,7 +122,7 @@ extension RegistrationStore {
             try await transaction.execute(Turn.take([Turn.user(user.app, user.user)]))
             let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
-            try await transaction.execute(MembershipStore.erasure(of: user))
+            try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))
             try await transaction.execute(HistoryStore.erasure(of: user))
             try await transaction.execute(CampaignStore.erasure(of: user))
             try await transaction.execute(

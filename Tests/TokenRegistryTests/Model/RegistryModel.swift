@@ -37,6 +37,7 @@ struct RegistryModel {
     private var endToldAt: [UUID: Timestamp] = [:]
     /// Up to which moment each user was erased, and when that was told.
     private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
+    var words: [Membership: Word] = [:]
     private(set) var announced: [Announced] = []
     /// Up to which moment of their registration pushes to a device are revoked.
     private(set) var revoked: [UUID: Timestamp] = [:]
@@ -155,6 +156,7 @@ struct RegistryModel {
     mutating func erase(_ user: UserID, at moment: Timestamp) -> Int {
         let moment = max(moment, erasures[user]?.at ?? moment)
         erasures[user] = (at: moment, toldAt: now)
+        words = words.filter { $0.user != user || $1.at > moment }
         let theirs = rows.values.filter { $0.user == user && $0.state != .erased && $0.registeredAt <= moment }
         for row in theirs {
             var row = row
@@ -212,11 +214,12 @@ struct RegistryModel {
         endToldAt = endToldAt.mapValues { $0 - time }
         erasures = erasures.mapValues { (at: $0.at - time, toldAt: $0.toldAt - time) }
         revoked = revoked.mapValues { $0 - time }
+        words = words.mapValues { Word(joins: $0.joins, at: $0.at - time) }
     }
 
     // MARK: - Parts
 
-    private func isAfterErasure(_ moment: Timestamp, of user: UserID) -> Bool {
+    func isAfterErasure(_ moment: Timestamp, of user: UserID) -> Bool {
         erasures[user].map { moment > $0.at } ?? true
     }
 

@@ -6,9 +6,9 @@ import Testing
 
 @testable import TokenRegistry
 
-/// Random sequences of operations on the store and on the model, with days and weeks between them after which some of what
-/// is over is forgotten: every answer is compared, and who has which devices after each step; at the end every row, and
-/// everything that was announced. Sequences are apps of their own, so many take their steps together, in batches.
+/// Random sequences of operations on the stores and on the model, with days and weeks between them after which some of what
+/// is over is forgotten: every answer is compared, and who has which devices and topics after each step; at the end every
+/// row, and everything that was announced. Sequences are apps of their own, so many take their steps together, in batches.
 @Suite(.timeLimit(.minutes(5))) struct RegistryPropertyTests {
     static let sequences = 10_000
     static let together = 400
@@ -20,7 +20,8 @@ import Testing
         try await StoreFixture.withStore(devicesPerUser: Self.cap) { store, pool in
             for round in 0..<(Self.sequences / Self.together) {
                 try await Self.play(seed: seed &+ UInt64(round), store, pool)
-                try await pool.execute("TRUNCATE registry.registration, registry.erasure, registry.outbox")
+                try await pool.execute(
+                    "TRUNCATE registry.registration, registry.membership, registry.erasure, registry.outbox")
             }
         }
     }
@@ -43,6 +44,8 @@ import Testing
                 let count = try await sweep(now: now, pool)
                 try #require(count == forgotten.count, "seed \(seed), step \(step)")
                 try await forgetRevocations(of: forgotten, pool)
+                let left = models.indices.reduce(0) { $0 + models[$1].forgetMemberships() }
+                try #require(try await sweepMemberships(now: now, pool) == left, "seed \(seed), step \(step)")
                 addressed.removeAll { forgotten.contains($0.device) }
             }
             try await compare(answersOf: models, store, "seed \(seed), step \(step)")
@@ -67,6 +70,7 @@ import Testing
                 UPDATE registry.erasure
                 SET erased_at = erased_at - \(time)::interval, noted_at = noted_at - \(time)::interval
                 """)
+            try await transaction.execute("UPDATE registry.membership SET at = at - \(time)::interval")
             try await transaction.execute(
                 "UPDATE registry.outbox SET revokes = revokes - \(time)::interval WHERE revokes IS NOT NULL")
         }
@@ -84,6 +88,19 @@ import Testing
         }
     }
 
+    /// - Returns: how many memberships were deleted.
+    private static func sweepMemberships(now: Timestamp, _ pool: PostgresPool) async throws -> Int {
+        let store = HistoryStore(pool)
+        var sum = 0
+        while true {
+            switch try await store.advance(now: now) {
+            case .elsewhere: continue
+            case .more(let deleted): sum += deleted
+            case .finished(let deleted, _): return sum + deleted
+            }
+        }
+    }
+
     /// As senders do, after days.
     private static func forgetRevocations(of devices: Set<UUID>, _ pool: PostgresPool) async throws {
         try await pool.execute(
@@ -94,7 +111,8 @@ import Testing
         _ operations: [RegistryOperation], on models: inout [RegistryModel], _ store: RegistrationStore, _ place: String
     ) async throws {
         var batches: (claims: [Claim], departures: [Claim], invalidations: [Invalidation]) = ([], [], [])
-        var expected: (taken: Set<UUID>, gone: Set<UUID>) = ([], [])
+        var changes: [MembershipStore.Change] = []
+        var expected: (taken: Set<UUID>, gone: Set<UUID>, changed: Int) = ([], [], 0)
         for (index, operation) in operations.enumerated() {
             switch operation {
             case .register(let claims):
@@ -114,11 +132,23 @@ import Testing
             case .erase(let user, let moment):
                 let count = try await store.erase(AppUser(app: models[index].app, user: user), at: moment)
                 #expect(count == models[index].erase(user, at: moment), "\(place), app \(index)")
+            case .change(let said):
+                changes += said.map { .init(app: models[index].app, change: $0) }
+                expected.changed += models[index].apply(said)
             }
         }
         #expect(try await store.register(batches.claims) == expected.taken, "\(place)")
         try await store.unregister(batches.departures)
         #expect(try await store.deactivate(batches.invalidations) == expected.gone, "\(place)")
+        let memberships = MembershipStore(store.database)
+        #expect(try await memberships.apply(changes) == expected.changed, "\(place)")
+        for (model, operation) in zip(models, operations) {
+            guard case .change(let said) = operation else { continue }
+            for user in Set(said.map(\.user)) {
+                let topics = Set(try await memberships.topics(of: AppUser(app: model.app, user: user)))
+                try #require(topics == model.topics(of: user), "\(place), \(model.app), user \(user)")
+            }
+        }
     }
 
     private static func compare(
@@ -141,11 +171,13 @@ import Testing
         let rows = try await StoredRow.all(pool)
         let announced = try await StoredRow.announced(pool)
         let revoked = try await StoredRow.revoked(pool)
+        let words = try await StoredRow.words(pool)
         for (index, model) in models.enumerated() {
             try #require(rows[model.app, default: [:]] == model.rows, "\(place), app \(index)")
             let told = Dictionary(grouping: model.announced, by: \.device)
             try #require(announced[model.app, default: [:]] == told, "\(place), app \(index)")
             try #require(revoked[model.app, default: [:]] == model.revoked, "\(place), app \(index)")
+            try #require(words[model.app, default: [:]] == model.words, "\(place), app \(index)")
         }
     }
 
@@ -212,6 +244,20 @@ private enum StoredRow {
         for row in try await pool.query(query) {
             all[try row.decode(AppID.self, at: "app"), default: [:]][try row.decode(UUID.self, at: "device_id")] =
                 Timestamp(try row.decode(Date.self, at: "revokes"))
+        }
+        return all
+    }
+
+    /// The last word about each membership.
+    static func words(_ pool: PostgresPool) async throws -> [AppID: [RegistryModel.Membership: RegistryModel.Word]] {
+        var all: [AppID: [RegistryModel.Membership: RegistryModel.Word]] = [:]
+        for row in try await pool.query("SELECT * FROM registry.membership") {
+            let name = try row.decode(GroupName.self, at: "name")
+            let isTopic = try row.decode(String.self, at: "kind") == "topic"
+            let membership = RegistryModel.Membership(
+                user: try row.decode(at: "user_id"), group: isTopic ? .topic(name) : .tag(name))
+            all[try row.decode(AppID.self, at: "app"), default: [:]][membership] = RegistryModel.Word(
+                joins: try row.decode(at: "active"), at: Timestamp(try row.decode(Date.self, at: "at")))
         }
         return all
     }

@@ -4,17 +4,19 @@ import TestSupport
 
 @testable import TokenRegistry
 
-/// One random operation on one app's registrations; few users, tokens and installations, so that they meet.
+/// One random operation on one app's registrations and memberships; few users, tokens, installations and groups, so that
+/// they meet.
 enum RegistryOperation {
     case register([Claim])
     case unregister(Claim)
     case deactivate(UUID, since: Timestamp)
     case correct(UUID, to: ProviderEnvironment)
     case erase(UserID, at: Timestamp)
+    case change([MembershipChange])
 
     /// - Parameter now: the sequence's own clock; what comes late is of up to a hundred days before.
     static func random(app: AppID, now: Timestamp, using random: inout SplitMix) -> RegistryOperation {
-        switch Int.random(in: 0..<15, using: &random) {
+        switch Int.random(in: 0..<20, using: &random) {
         case 0..<8:
             let first = claim(app, now, &random)
             let more = (0..<Int.random(in: 0...2, using: &random)).map { _ in
@@ -28,8 +30,24 @@ enum RegistryOperation {
         case 12..<14:
             let claim = claim(app, now, &random)
             return .correct(claim.device, to: Bool.random(using: &random) ? .production : .development)
-        default: return .erase(claim(app, now, &random).user, at: late(now, &random))
+        case 14..<19:
+            return .change((0..<Int.random(in: 1...3, using: &random)).map { _ in change(now, &random) })
+        default: return .erase(user(&random), at: late(now, &random))
         }
+    }
+
+    private static func user(_ random: inout SplitMix) -> UserID {
+        UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!
+    }
+
+    /// The words of a topic and a tag are the same: only their kinds tell them apart.
+    private static func change(_ now: Timestamp, _ random: inout SplitMix) -> MembershipChange {
+        let group: UserGroup =
+            [.topic(GroupName(rawValue: "t")!), .topic(GroupName(rawValue: "u")!), .tag(GroupName(rawValue: "t")!)]
+            .randomElement(using: &random)!
+        return MembershipChange(
+            user: user(&random), group: group, joins: Int.random(in: 0..<3, using: &random) > 0,
+            at: late(now, &random))
     }
 
     private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> Claim {
@@ -37,7 +55,7 @@ enum RegistryOperation {
             .randomElement(using: &random)!
         let installation = ["i1", "i2", nil, nil].randomElement(using: &random)!
         return Claim(
-            app: app, user: UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!, provider: kind.provider,
+            app: app, user: user(&random), provider: kind.provider,
             environment: [.production, .development].randomElement(using: &random)!,
             token: DeviceToken(secret: ["01", "02", "03"].randomElement(using: &random)!), kind: kind,
             installation: installation.flatMap { InstallationID(rawValue: $0) },
