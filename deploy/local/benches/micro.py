@@ -23,11 +23,11 @@ BOUNDS = {
     "render-fcm": 12_400,
     "classify-accepted-apns": 750,
     "classify-unregistered-apns": 13_300,
-    "classify-accepted-fcm": 3_800,
+    "classify-accepted-fcm": 2_600,
     "classify-unregistered-fcm": 46_800,
     "stage": 39_000,
     "stage-of-100": 16_100,
-    "stage-fcm": 46_300,
+    "stage-fcm": 45_100,
 }
 # What a process costs before it does anything drops out between two runs.
 FEW, MANY = 200, 1200
