@@ -37,6 +37,7 @@ struct RegistryModel {
     private var endToldAt: [UUID: Timestamp] = [:]
     /// Up to which moment each user was erased, and when that was told.
     private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
+    /// What was last said about each membership.
     var words: [Membership: Word] = [:]
     private(set) var announced: [Announced] = []
     /// Up to which moment of their registration pushes to a device are revoked.
