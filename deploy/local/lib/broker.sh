@@ -66,9 +66,14 @@ stop_broker() {
     wait_until 20 "the broker's launcher to stop" session_is_over "$launcher" || kill -KILL -- "-$launcher" 2>/dev/null
   fi
   rm -f "$STATE/run/broker-launcher.pid"
-  if [ -n "$(command -v epmd)" ] && port_is_open "$EPMD_PORT"; then
-    ERL_EPMD_PORT=$EPMD_PORT epmd -kill >/dev/null 2>&1
-  fi
+  [ -z "$(command -v epmd)" ] || wait_until 20 "epmd to stop" epmd_is_gone
+}
+
+# Asks it to go until it does: it refuses while it has not noticed yet that its node is gone.
+epmd_is_gone() {
+  port_is_open "$EPMD_PORT" || return 0
+  ERL_EPMD_PORT=$EPMD_PORT epmd -kill
+  ! port_is_open "$EPMD_PORT"
 }
 
 broker_url() { echo "amqp://$1:$2@127.0.0.1:$AMQP_PORT/${3:-heliograph}"; }
