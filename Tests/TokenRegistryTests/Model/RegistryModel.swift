@@ -19,7 +19,7 @@ struct RegistryModel {
         var state = RegistrationState.active
         var endedAt: Timestamp?
         var successor: UUID?
-        var isStale = false
+        var staleSince: Timestamp?
     }
 
     struct Announced: Hashable {
@@ -66,11 +66,10 @@ struct RegistryModel {
     mutating func register(_ claim: Claim) -> UUID? {
         guard let at = claim.at, isAfterErasure(at, of: claim.user) else { return nil }
         let device = current(claim.device)
-        var new = Row(
+        let new = Row(
             device: device, user: claim.user, provider: claim.provider,
             environment: device == claim.device ? claim.environment : claim.environment.other, token: claim.token,
             kind: claim.kind, installation: claim.installation, scope: claim.scope, registeredAt: at)
-        new.isStale = false
         let old = rows[device]
         if let old, !accepts(old, new) { return nil }
         put(new)
@@ -164,7 +163,7 @@ struct RegistryModel {
             row.token = nil
             row.installation = nil
             row.scope = nil
-            row.isStale = false
+            row.staleSince = nil
             row.successor = nil
             end(row, .erased, at: moment)
         }
@@ -177,7 +176,7 @@ struct RegistryModel {
             var row = row
             let isForgotten =
                 row.provider == .fcm && row.kind != .fcmWeb && now - row.registeredAt > .seconds(270 * 86_400)
-            row.isStale = true
+            row.staleSince = row.staleSince ?? now
             if isForgotten { end(row, .stale, at: row.registeredAt) } else { put(row) }
         }
         return forget()
@@ -210,6 +209,7 @@ struct RegistryModel {
             var row = row
             row.registeredAt = row.registeredAt - time
             row.endedAt = row.endedAt.map { $0 - time }
+            row.staleSince = row.staleSince.map { $0 - time }
             return row
         }
         endToldAt = endToldAt.mapValues { $0 - time }
@@ -266,8 +266,8 @@ struct RegistryModel {
                     $0.state == .active && $0.user == new.user && $0.kind == new.kind
                         && $0.installation == new.installation && $0.scope == new.scope
                 } ?? false
-            if isSame, let old, !old.isStale, new.isStale { return tell(.stale, new.user) }
-            if !isSame || old?.isStale != new.isStale { tell(.registered, new.user) }
+            if isSame, let old, old.staleSince == nil, new.staleSince != nil { return tell(.stale, new.user) }
+            if !isSame || old?.staleSince != new.staleSince { tell(.registered, new.user) }
         } else if old?.state != new.state, new.state == .erased {
             tell(.erased, new.user)
             revoke(new)

@@ -229,7 +229,7 @@ private enum StoredRow {
                 registeredAt: Timestamp(try row.decode(Date.self, at: "registered_at")), state: state,
                 endedAt: try row.decode(Date?.self, at: "ended_at").map(Timestamp.init),
                 successor: try row.decode(at: "successor"),
-                isStale: try row.decode(Date?.self, at: "stale_since") != nil)
+                staleSince: try row.decode(Date?.self, at: "stale_since").map(Timestamp.init))
         }
         return all
     }
