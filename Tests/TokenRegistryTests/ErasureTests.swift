@@ -58,20 +58,27 @@ import Testing
         }
     }
 
+    /// Eight writers against the erasure of their user, one user after the other.
+    ///
+    /// - Parameter write: what each does for its user, with a number, in hexadecimal digits, that no other has.
+    private static func race(
+        _ store: RegistrationStore, _ write: @escaping @Sendable (_ user: String, _ number: String) async throws -> Void
+    ) async throws {
+        for round in 0..<15 {
+            let user = "u\(round)"
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask { try await write(user, String(format: "%02x%04x", number, round)) }
+                }
+                group.addTask { try await store.erase(Fixture.user(user)) }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func `an erasure against registrations leaves only what came after it`() async throws {
         try await Fixture.withStore { store, pool in
-            for round in 0..<15 {
-                let user = "u\(round)"
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for number in 0..<8 {
-                        group.addTask {
-                            try await store.register([Fixture.claim(user, String(format: "%02x%04x", number, round))])
-                        }
-                    }
-                    group.addTask { try await store.erase(Fixture.user(user)) }
-                    try await group.waitForAll()
-                }
-            }
+            try await Self.race(store) { user, number in try await store.register([Fixture.claim(user, number)]) }
             let wrong = try await pool.query(
                 """
                 SELECT count(*) FROM registry.registration r JOIN registry.erasure e USING (app, user_id)
@@ -85,18 +92,9 @@ import Testing
     @Test func `an erasure against joining leaves only what was joined after it`() async throws {
         try await Fixture.withStore { store, pool in
             let memberships = MembershipStore(pool)
-            for round in 0..<15 {
-                let user = "u\(round)"
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for number in 0..<8 {
-                        group.addTask {
-                            let topic = UserGroup.topic(AudienceFixture.name("t\(number)"))
-                            try await memberships.apply([AudienceFixture.member(user, topic)])
-                        }
-                    }
-                    group.addTask { try await store.erase(Fixture.user(user)) }
-                    try await group.waitForAll()
-                }
+            try await Self.race(store) { user, number in
+                let topic = UserGroup.topic(AudienceFixture.name(number))
+                try await memberships.apply([AudienceFixture.member(user, topic)])
             }
             let wrong = try await pool.query(
                 """

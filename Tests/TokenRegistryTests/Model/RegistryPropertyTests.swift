@@ -45,7 +45,8 @@ import Testing
                 try #require(count == forgotten.count, "seed \(seed), step \(step)")
                 try await forgetRevocations(of: forgotten, pool)
                 let left = models.indices.reduce(0) { $0 + models[$1].forgetMemberships() }
-                try #require(try await sweepMemberships(now: now, pool) == left, "seed \(seed), step \(step)")
+                let walk = try await RetentionFixture.walk(HistoryStore(pool), now: now)
+                try #require(walk.memberships == left, "seed \(seed), step \(step)")
                 addressed.removeAll { forgotten.contains($0.device) }
             }
             try await compare(answersOf: models, store, "seed \(seed), step \(step)")
@@ -85,19 +86,6 @@ import Testing
             let deleted = try await RetentionFixture.sweep(pool, step: 500, now: now)
             guard deleted > 0 else { return sum }
             sum += deleted
-        }
-    }
-
-    /// - Returns: how many memberships were deleted.
-    private static func sweepMemberships(now: Timestamp, _ pool: PostgresPool) async throws -> Int {
-        let store = HistoryStore(pool)
-        var sum = 0
-        while true {
-            switch try await store.advance(now: now) {
-            case .elsewhere: continue
-            case .more(let deleted): sum += deleted
-            case .finished(let deleted, _): return sum + deleted
-            }
         }
     }
 

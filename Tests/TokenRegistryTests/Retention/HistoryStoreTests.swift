@@ -19,18 +19,6 @@ import Testing
             .map { try $0.decode(String.self, at: 0) }
     }
 
-    /// To the end of a walk.
-    private static func walk(_ store: HistoryStore) async throws -> (memberships: Int, records: HistoryStore.Records) {
-        var sum = 0
-        while true {
-            switch try await store.advance(now: .now) {
-            case .elsewhere: Issue.record("nobody else is at it")
-            case .more(let count): sum += count
-            case .finished(let count, let records): return (sum + count, records)
-            }
-        }
-    }
-
     @Test(arguments: [1, 2, 3, 1000])
     func `who left a group long ago is forgotten, and who is in it or left lately is not`(step: Int) async throws {
         try await Fixture.withStore { _, pool in
@@ -51,10 +39,10 @@ import Testing
             let applied = try await memberships.apply(changes)
             #expect(applied == 12)
             let store = HistoryStore(pool, step: step)
-            #expect(try await Self.walk(store).memberships == 6)
+            #expect(try await R.walk(store).memberships == 6)
             #expect(
                 try await Self.members(pool) == ["t in", "t lately", "u in", "u lately", "v in", "v lately"])
-            #expect(try await Self.walk(store).memberships == 0)
+            #expect(try await R.walk(store).memberships == 0)
         }
     }
 
@@ -116,7 +104,7 @@ import Testing
             _ = try await Self.campaign("walking", "running", created: 900, step: 399, pool)
             _ = try await Self.campaign("rated", "running", created: 900, next: 399, pool)
             _ = try await Self.campaign("young", "collecting", created: 399, pool)
-            let records = try await Self.walk(HistoryStore(pool)).records
+            let records = try await R.walk(HistoryStore(pool)).records
             #expect((records.campaigns, records.imports) == (2, 0))
             #expect(Set(records.expired) == stuck && records.expired.count == 3)
             let left: [String] = try await pool.query(
@@ -135,7 +123,7 @@ import Testing
             #expect(
                 try await pool.query("SELECT count(*) FROM registry.campaign_range WHERE campaign = \(old)")
                     .single(Int.self) == 0)
-            #expect(try await Self.walk(HistoryStore(pool)).records == .init())
+            #expect(try await R.walk(HistoryStore(pool)).records == .init())
         }
     }
 
@@ -147,7 +135,7 @@ import Testing
             let cursor = try await campaigns.open(notification, to: notification.audience!)[0]
             try await pool.execute(
                 "UPDATE registry.campaign SET state = 'cancelled', finished_at = \(R.ago(401))")
-            #expect(try await Self.walk(HistoryStore(pool)).records.campaigns == 1)
+            #expect(try await R.walk(HistoryStore(pool)).records.campaigns == 1)
             #expect(try await campaigns.claim(cursor, redelivered: true) == .void)
         }
     }
@@ -163,9 +151,9 @@ import Testing
                     .map { try $0.decode(String.self, at: 0) }
             }
             let store = HistoryStore(pool, step: 2)
-            #expect(try await Self.walk(store).records.campaigns == 2)
+            #expect(try await R.walk(store).records.campaigns == 2)
             #expect(try await left() == ["401", "31", "29"])
-            #expect(try await Self.walk(store).records.campaigns == 1)
+            #expect(try await R.walk(store).records.campaigns == 1)
             let forgotten = try await pool.query("SELECT registry.forget_campaigns(\(ids)::uuid[])").single(Int.self)
             #expect(forgotten == 1)
             #expect(try await left() == ["29"])
@@ -184,7 +172,7 @@ import Testing
                     VALUES (\(Array(name.utf8)), \(name), \(R.ago(started)), \(finished.map(R.ago))::timestamptz)
                     """)
             }
-            #expect(try await Self.walk(HistoryStore(pool)).records.imports == 2)
+            #expect(try await R.walk(HistoryStore(pool)).records.imports == 2)
             let left = try await pool.query("SELECT name FROM registry.import ORDER BY 1")
                 .map { try $0.decode(String.self, at: 0) }
             #expect(left == ["begun", "fresh", "new"])

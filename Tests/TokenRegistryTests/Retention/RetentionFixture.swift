@@ -2,6 +2,7 @@ import Foundation
 import Postgres
 import PushProtocol
 import TestSupport
+import Testing
 
 @testable import TokenRegistry
 
@@ -39,6 +40,20 @@ enum RetentionFixture {
             case .elsewhere: continue
             case .more(_, let deleted): sum += deleted
             case .finished(_, let deleted): return sum + deleted
+            }
+        }
+    }
+
+    /// To the end of a walk through what is kept besides registrations, of which nobody else makes a step.
+    static func walk(
+        _ store: HistoryStore, now: Timestamp? = nil
+    ) async throws -> (memberships: Int, records: HistoryStore.Records) {
+        var sum = 0
+        while true {
+            switch try await store.advance(now: now ?? .now) {
+            case .elsewhere: Issue.record("nobody else is at it")
+            case .more(let count): sum += count
+            case .finished(let count, let records): return (sum + count, records)
             }
         }
     }

@@ -27,7 +27,7 @@ write_broker_configuration() {
     echo "default_user = heliograph"
     echo "default_pass = $(secret broker-administrator)"
     echo "default_vhost = heliograph"
-    echo "raft.wal_max_size_bytes = 16000000"
+    grep '^raft\.' "$ROOT/deploy/rabbitmq/rabbitmq.conf" # what it does with its log is the same everywhere
     echo "disk_free_limit.absolute = 200MB"
     echo "log.file.level = warning"
     [ -z "${1:-}" ] || echo "load_definitions = $1"
