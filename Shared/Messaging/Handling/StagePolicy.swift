@@ -6,12 +6,15 @@ package struct StagePolicy: Sendable {
     /// The most bytes that their bodies have together, unless one alone has more: messages that lead to much work are as
     /// long, and none of a batch is settled before all of it is done.
     package var batchBytes: Int
-    /// How long the first message of a batch waits for company.
+    /// How long the first message of a batch waits for company, while ``promptBatches`` run.
     package var batchAge: Duration
     /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again. (One more just
     /// after the start, when the intake widens.)
     package var prefetch: UInt16
     package var concurrentBatches: Int
+    /// While fewer batches than this run, nobody waits for company: what comes meanwhile is the next batch. 0 lets
+    /// everybody wait.
+    package var promptBatches: Int
     /// After so many attempts a message that would be retried is dead-lettered.
     package var maximumAttempts: Int
     /// How often a message's outbound may reach no queue before the message steps aside into a retry level, to be handled
@@ -25,7 +28,7 @@ package struct StagePolicy: Sendable {
 
     package init(
         batchSize: Int = 100, batchBytes: Int = .max, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
-        concurrentBatches: Int = 4, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
+        concurrentBatches: Int = 4, promptBatches: Int = 1, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
         drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff()
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
@@ -34,6 +37,7 @@ package struct StagePolicy: Sendable {
         self.batchAge = batchAge
         self.prefetch = prefetch
         self.concurrentBatches = concurrentBatches
+        self.promptBatches = promptBatches
         self.maximumAttempts = maximumAttempts
         self.unroutableRounds = unroutableRounds
         self.drainDeadline = drainDeadline

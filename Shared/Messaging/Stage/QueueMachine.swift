@@ -2,9 +2,9 @@ internal import AMQP
 
 /// What one queue's worker does next. Pure: events in, actions out; the worker carries them out and owns all time.
 ///
-/// It forms batches by count, by weight and by age, runs no more than the policy allows at once, runs suspects alone,
-/// holds work during an outage, and gives back what was not begun when paused or drained. How the consumer comes and goes
-/// is in `Intake`.
+/// It forms batches by count, by weight and by age, or of what is there while little runs; runs no more than the policy
+/// allows at once, runs suspects alone, holds work during an outage, and gives back what was not begun when paused or
+/// drained. How the consumer comes and goes is in `Intake`.
 struct QueueMachine: Sendable {
     enum Event: Sendable {
         case delivered([AMQPDelivery])
@@ -151,7 +151,8 @@ extension QueueMachine {
             return running.isEmpty ? take(1, isSuspect: true) : nil
         }
         let (count, isFull) = batch
-        return isFull || ripe > 0 ? take(count, isSuspect: false) : nil
+        let waits = !isFull && ripe == 0 && running.count >= policy.promptBatches
+        return waits ? nil : take(count, isSuspect: false)
     }
 
     /// How many at the head of `waiting` go into one batch, and whether no more would.

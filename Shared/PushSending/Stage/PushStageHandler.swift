@@ -45,7 +45,7 @@ package struct PushStageHandler: StageHandler {
         let isBulk = if case .senderPushes(_, .bulk, _) = queue { true } else { false }
         return StagePolicy(
             batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget, batchAge: .milliseconds(2),
-            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, unroutableRounds: nil)
+            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, promptBatches: 4, unroutableRounds: nil)
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {

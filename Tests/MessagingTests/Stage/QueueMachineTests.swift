@@ -10,11 +10,21 @@ import Testing
     private func wide(_ policy: StagePolicy? = nil) -> QueueMachine {
         var machine = QueueMachine(policy: policy ?? self.policy)
         _ = machine.start()
-        _ = machine.on(.delivered([delivery(999)]))
-        _ = machine.on(.subscriptionEnded)
-        let id = machine.on(.aged).started.first!.id
-        _ = machine.on(.finished(id, .settled))
+        var actions = machine.on(.delivered([delivery(999)])) + machine.on(.subscriptionEnded)
+        if actions.started.isEmpty { actions = machine.on(.aged) }
+        _ = machine.on(.finished(actions.started.first!.id, .settled))
         return machine
+    }
+
+    @Test func `nobody waits for company while little runs, and what came meanwhile is the next batch`() {
+        var machine = wide(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 4, promptBatches: 2))
+        let first = machine.on(.delivered([delivery(1)])).started
+        #expect(first.map(\.deliveries.values) == [[1]])
+        #expect(machine.on(.delivered([delivery(2)])).started.map(\.deliveries.values) == [[2]])
+        let waiting = machine.on(.delivered([delivery(3)]))
+        #expect(waiting.started.isEmpty && waiting.armsAge)
+        #expect(machine.on(.delivered([delivery(4)])).started.isEmpty)
+        #expect(machine.on(.finished(first[0].id, .settled)).started.map(\.deliveries.values) == [[3, 4]])
     }
 
     @Test func `a full batch starts at once and a partial one when it is of age`() {
@@ -27,7 +37,8 @@ import Testing
 
     @Test func `a heavy batch starts at once, and what would make it too heavy is in the next`() {
         let (light, heavy) = (String(repeating: "x", count: 40), String(repeating: "x", count: 200))
-        var machine = wide(StagePolicy(batchSize: 10, batchBytes: 100, prefetch: 10, concurrentBatches: 9))
+        var machine = wide(
+            StagePolicy(batchSize: 10, batchBytes: 100, prefetch: 10, concurrentBatches: 9, promptBatches: 0))
         #expect(machine.on(.delivered([delivery(1, body: light), delivery(2, body: light)])).started.isEmpty)
         #expect(machine.on(.delivered([delivery(3, body: light)])).started.map(\.deliveries.values) == [[1, 2]])
         // One that is too heavy by itself is a batch by itself.
@@ -38,7 +49,8 @@ import Testing
     }
 
     @Test func `what is as heavy as a batch may be does not wait to be of age`() {
-        var machine = wide(StagePolicy(batchSize: 10, batchBytes: 80, prefetch: 10, concurrentBatches: 9))
+        var machine = wide(
+            StagePolicy(batchSize: 10, batchBytes: 80, prefetch: 10, concurrentBatches: 9, promptBatches: 0))
         let body = String(repeating: "x", count: 40)
         #expect(
             machine.on(.delivered([delivery(1, body: body), delivery(2, body: body)])).started.map(\.deliveries.values)
@@ -131,7 +143,7 @@ import Testing
     }
 
     @Test func `a pause is never what makes a message a suspect for good`() {
-        var machine = wide()
+        var machine = wide(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, promptBatches: 0))
         let deliveries =
             [delivery(1), delivery(2, redelivered: true, returns: 1)]
             + (3...4).map { delivery($0, redelivered: true, returns: Suspicion.hardenedCount - 1) }
