@@ -24,6 +24,7 @@ import Testing
     static let app = AppID(rawValue: "family-portal")!
     static let notification = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
     static let device = UUID(uuidString: "33333333-3333-5333-8333-333333333333")!
+    static let moment = Timestamp(milliseconds: 1_767_225_600_123)
     static let content = Content(
         title: "New message", body: "Pat: hi", badge: 1, sound: "default", category: "chat_message",
         data: ["message_id": 123, "thread_id": nil], interruptionLevel: .timeSensitive,
@@ -69,27 +70,79 @@ import Testing
                 ]))
     }
 
-    @Test func `outcomes version 1`() throws {
-        let at = Timestamp(milliseconds: 1_767_225_600_123)
+    /// Everything but a table of acceptances.
+    static let listed = {
         let registered = Timestamp(milliseconds: 1_767_220_000_000)
-        func outcome(_ answer: Outcome.Answer, device: UUID? = Self.device) -> Outcome {
+        func outcome(_ answer: Outcome.Answer, device: UUID? = device) -> Outcome {
             Outcome(
-                notification: Self.notification, device: device, answer: answer, at: at,
+                notification: notification, device: device, answer: answer, at: moment,
                 registeredAt: device == nil ? nil : registered)
         }
+        return Outcomes(
+            trace: trace, app: app, origin: .apns, environment: .production, lane: .interactive,
+            outcomes: [
+                outcome(.accepted(id: "AAAA")), outcome(.accepted(id: nil)),
+                outcome(.unregistered(since: Timestamp(milliseconds: 1), reason: "Unregistered")),
+                outcome(.unregistered(since: nil, reason: "UNREGISTERED")),
+                outcome(.rejected(reason: "PayloadTooLarge", suspectToken: false)),
+                outcome(.rejected(reason: "BadDeviceToken", suspectToken: true)),
+                outcome(.throttled(reason: "TooManyRequests")), outcome(.misconfigured(reason: "BadTopic")),
+                outcome(.expired), outcome(.skipped(reason: "no-device"), device: nil),
+            ])
+    }()
+
+    @Test func `outcomes version 2`() throws {
+        try Self.check("outcomes.v2.json", Self.listed)
+        func accepted(_ device: String, _ notification: UUID, _ id: ProviderName?) -> Outcome {
+            Outcome(
+                notification: notification, device: UUID(uuidString: device), answer: .accepted(id: id),
+                at: Self.moment, registeredAt: nil)
+        }
+        let (first, second) = (Self.device.uuidString, "55555555-5555-5555-8555-555555555555")
         try Self.check(
-            "outcomes.v1.json",
+            "outcomes.accepted.v2.json",
             Outcomes(
                 trace: Self.trace, app: Self.app, origin: .apns, environment: .production, lane: .interactive,
                 outcomes: [
-                    outcome(.accepted(id: "AAAA")), outcome(.accepted(id: nil)),
-                    outcome(.unregistered(since: Timestamp(milliseconds: 1), reason: "Unregistered")),
-                    outcome(.unregistered(since: nil, reason: "UNREGISTERED")),
-                    outcome(.rejected(reason: "PayloadTooLarge", suspectToken: false)),
-                    outcome(.rejected(reason: "BadDeviceToken", suspectToken: true)),
-                    outcome(.throttled(reason: "TooManyRequests")), outcome(.misconfigured(reason: "BadTopic")),
-                    outcome(.expired), outcome(.skipped(reason: "no-device"), device: nil),
+                    accepted(first, Self.notification, "66666666-6666-5666-8666-6666666666ab"),
+                    accepted(second, UUID(uuidString: "44444444-4444-5444-8444-444444444444")!, nil),
                 ]))
+        try Self.check(
+            "outcomes.accepted.shared.v2.json",
+            Outcomes(
+                trace: Self.trace, app: Self.app, origin: .fcm, environment: .production, lane: .bulk,
+                outcomes: [accepted(first, Self.notification, nil), accepted(second, Self.notification, nil)]))
+    }
+
+    @Test func `outcomes of version 1 are read`() throws {
+        #expect(try Outcomes.decode(wireBody: Self.bytes("outcomes.v1.json")) == Self.listed)
+    }
+
+    @Test func `a list and a table in one message are both read, and neither is no message`() throws {
+        let table = String(decoding: try Self.bytes("outcomes.accepted.v2.json"), as: UTF8.self)
+        let body = try Self.listed.wireBody()
+        let member = try #require(table.firstRange(of: #""accepted": {"#))
+        let accepted = String(table[member.lowerBound...])
+        let both = try Outcomes.decode(
+            wireBody: Array((String(decoding: body, as: UTF8.self).dropLast() + "," + accepted).utf8))
+        #expect(both.outcomes.count == Self.listed.outcomes.count + 2)
+        #expect(throws: WireError.self) {
+            try Outcomes.decode(wireBody: Array(table.replacing(#""accepted": {"#, with: #""rejected": {"#).utf8))
+        }
+    }
+
+    @Test(arguments: [
+        (#""ids": ["#, #""ids": ["a", "#, "ids"),
+        (#""notifications": ["#, #""notifications": ["77777777-7777-5777-8777-777777777777", "#, "notifications"),
+    ])
+    func `a table whose columns differ in length is refused, with the column's name`(
+        column: String, longer: String, name: String
+    ) throws {
+        let table = String(decoding: try Self.bytes("outcomes.accepted.v2.json"), as: UTF8.self)
+        let error = #expect(throws: WireError.self) {
+            try Outcomes.decode(wireBody: Array(table.replacing(column, with: longer).utf8))
+        }
+        #expect("\(try #require(error))".contains(name))
     }
 
     @Test func `at most once is written down and survives the trip, with the outcome that it may lead to`() throws {

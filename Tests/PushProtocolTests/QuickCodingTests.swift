@@ -163,11 +163,20 @@ struct QuickCodingTests {
 
     @Test func `the writer writes the general encoder's bytes`() throws {
         var random = SplitMix(seed: 9)
-        for _ in 0..<300 {
+        var tables = 0
+        for _ in 0..<600 {
             let outcomes = Outcomes.random(&random)
-            let written = try #require(outcomes.written())
+            let isTable = Acceptances.hold(outcomes.outcomes)
+            // A table with a text in which something has to be escaped is left to the general encoder.
+            guard let written = outcomes.written() else {
+                #expect(isTable)
+                continue
+            }
+            if isTable { tables += 1 }
             #expect(written == (try WireCoding.encode(General(outcomes))))
+            #expect(try Outcomes.decode(wireBody: written) == outcomes)
         }
+        #expect(tables > 20)
     }
 
     @Test func `a push is written as the general encoder writes it`() throws {

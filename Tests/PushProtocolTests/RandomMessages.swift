@@ -106,7 +106,20 @@ extension Outcomes {
             origin: Origin.allCases.randomElement(using: &random)!,
             environment: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! },
             lane: Lane.allCases.randomElement(using: &random)!,
-            outcomes: (0..<Int.random(in: 0..<5, using: &random)).map { _ in .random(&random) })
+            outcomes: Bool.random(using: &random)
+                ? (0..<Int.random(in: 0..<5, using: &random)).map { _ in .random(&random) } : acceptances(&random))
+    }
+
+    /// What travels as a table.
+    private static func acceptances(_ random: inout SplitMix) -> [Outcome] {
+        let notification = UUID?.maybe(&random) { .random(&$0) }
+        let namesAre = Int.random(in: 0..<3, using: &random)
+        return (0..<Int.random(in: 1..<5, using: &random)).map { _ in
+            Outcome(
+                notification: notification ?? .random(&random), device: .random(&random),
+                answer: .accepted(id: namesAre == 0 ? nil : .maybe(&random) { .random(&$0) }),
+                at: Timestamp(milliseconds: 1_767_225_600_123), registeredAt: nil)
+        }
     }
 }
 

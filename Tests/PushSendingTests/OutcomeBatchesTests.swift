@@ -64,6 +64,23 @@ struct OutcomeBatchesTests {
         #expect(Set(told) == Set(pushes.flatMap(\.targets).map(\.device)))
     }
 
+    @Test func `acceptances are told as of the last one's moment, and without what only evidence needs`() throws {
+        let push = push(3)
+        var settled = TargetOutcomes()
+        for (index, target) in push.targets.enumerated() {
+            settled.append(
+                Outcome(
+                    notification: target.notification, device: target.device, answer: .accepted(id: nil),
+                    at: .sample + .milliseconds(index == 1 ? 9 : index), registeredAt: target.registeredAt), of: 0)
+        }
+        let batches = OutcomeBatches.batches(settled.divided, of: [delivery(push)])
+        let told = try #require(batches.first).outcomes.outcomes
+        #expect(told.allSatisfy { $0.at == .sample + .milliseconds(9) && $0.registeredAt == nil })
+        #expect(told.map(\.device) == push.targets.map(\.device))
+        let body = String(decoding: try batches[0].outcomes.wireBody(), as: UTF8.self)
+        #expect(body.contains(#""accepted":{"at":"#) && !body.contains(#""outcomes":["#))
+    }
+
     @Test func `the same pushes make the same messages, and others make others`() {
         let pushes = [push(1), push(2)]
         let first = batches(pushes), second = batches(pushes)

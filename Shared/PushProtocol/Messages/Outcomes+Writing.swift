@@ -4,7 +4,7 @@ extension Outcomes {
     /// The bytes of the general encoder, without it. What travels with a pulse is rare, and left to that one.
     package func written() -> [UInt8]? {
         guard pulse == nil else { return nil }
-        if let bytes = writtenAcceptances() { return bytes }
+        if Acceptances.hold(outcomes) { return writtenAcceptances() }
         var json = JSONOutput(capacity: 320 + 280 * outcomes.count)
         json.raw(#"{"app":"#)
         json.string(app.rawValue)
@@ -33,22 +33,38 @@ extension Outcomes {
 }
 
 extension Outcomes {
-    /// As ``written()``, for what nearly all outcomes are: accepted, with texts in which nothing has to be escaped.
+    /// As ``written()``, for a table of acceptances; `nil` where something in its texts has to be escaped.
     private func writtenAcceptances() -> [UInt8]? {
-        var limit = 512 + app.rawValue.utf8.count + trace.length
-        // By their places: an outcome has many parts to copy.
-        for place in outcomes.indices {
-            guard case .accepted(let id) = outcomes[place].answer else { return nil }
-            // What each takes at most, but for a name that is no id.
-            limit += 320
-            // An id has nothing to escape.
-            guard let id, id.id == nil else { continue }
-            guard id.text.isPlainJSON else { return nil }
-            limit += id.text.utf8.count
-        }
         guard trace.isPlain else { return nil }
+        let isShared = Acceptances.shareNotification(outcomes)
+        var limit = 512 + app.rawValue.utf8.count + trace.length
+        var isNamed = false
+        for place in outcomes.indices {
+            // What each takes at most, but for a name that is no id.
+            limit += 3 * 39
+            guard let name = outcomes[place].providerName else { continue }
+            isNamed = true
+            // An id has nothing to escape.
+            guard name.id == nil else { continue }
+            guard name.text.isPlainJSON else { return nil }
+            limit += name.text.utf8.count
+        }
         return ByteCursor.bytes(atMost: limit) { json in
-            json.put(#"{"app":""#)
+            json.put(#"{"accepted":{"at":"#)
+            json.put(outcomes[0].at.milliseconds)
+            outcomes.withUnsafeBufferPointer { outcomes in
+                json.put(#","devices":["#)
+                for place in outcomes.indices { json.element(place, outcomes[place].device) }
+                if isNamed {
+                    json.put(#"],"ids":["#)
+                    for place in outcomes.indices { json.element(place, outcomes[place].providerName) }
+                }
+                json.put(#"],"notifications":["#)
+                for place in isShared ? 0..<1 : outcomes.indices {
+                    json.element(place, outcomes[place].notification)
+                }
+            }
+            json.put(#"]},"app":""#)
             json.put(text: app.rawValue)
             if let environment {
                 json.put(#"","environment":""#)
@@ -58,36 +74,7 @@ extension Outcomes {
             json.put(text: lane.rawValue)
             json.put(#"","origin":""#)
             json.put(text: origin.rawValue)
-            json.put(#"","outcomes":["#)
-            outcomes.withUnsafeBufferPointer { outcomes in
-                // By their parts: an outcome has many to copy.
-                for place in outcomes.indices {
-                    if place > 0 { json.put(",") }
-                    json.put(#"{"answer":{"disposition":"accepted""#)
-                    if case .accepted(let name?) = outcomes[place].answer { name.write(to: &json) }
-                    json.put(#"},"at":"#)
-                    json.put(outcomes[place].at.milliseconds)
-                    if let device = outcomes[place].device {
-                        json.put(#","device":""#)
-                        json.put(device, .upper)
-                        json.put("\"")
-                    }
-                    if let elsewhere = outcomes[place].elsewhere {
-                        json.put(#","elsewhere":""#)
-                        json.put(text: elsewhere.rawValue)
-                        json.put("\"")
-                    }
-                    json.put(#","notification":""#)
-                    json.put(outcomes[place].notification, .upper)
-                    json.put("\"")
-                    if let registeredAt = outcomes[place].registeredAt {
-                        json.put(#","registeredAt":"#)
-                        json.put(registeredAt.milliseconds)
-                    }
-                    json.put("}")
-                }
-            }
-            json.put("],")
+            json.put(#"","#)
             trace.write(to: &json)
             json.put(#","type":"heliograph.outcomes","version":"#)
             json.put(Int64(Self.messageVersion))
@@ -96,12 +83,23 @@ extension Outcomes {
     }
 }
 
-extension ProviderName {
-    fileprivate func write(to json: inout ByteCursor) {
-        json.put(#","id":""#)
-        if let id { json.put(id, .lower) } else { json.put(text: text) }
-        json.put("\"")
+extension ByteCursor {
+    /// Writes one of an array's elements.
+    fileprivate mutating func element(_ place: Int, _ id: UUID?) {
+        guard let id else { return absent(place) }
+        put(place > 0 ? ",\"" : "\"")
+        put(id, .upper)
+        put("\"")
     }
+
+    fileprivate mutating func element(_ place: Int, _ name: ProviderName?) {
+        guard let name else { return absent(place) }
+        put(place > 0 ? ",\"" : "\"")
+        if let id = name.id { put(id, .lower) } else { put(text: name.text) }
+        put("\"")
+    }
+
+    private mutating func absent(_ place: Int) { put(place > 0 ? ",null" : "null") }
 }
 
 extension Trace {

@@ -4,10 +4,14 @@ package import FoundationEssentials
 /// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device. What was
 /// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`.
 ///
+/// On the wire acceptances that have a device, no registration time and one moment in common are a table, the member
+/// `accepted`: `at`, and the columns `devices`, `ids` and `notifications`, the last with a single one where all have the
+/// same. Everything else is the list `outcomes`. Version 1 had the list only.
+///
 /// A batch without outcomes, `<origin>.misconfigured`, is a sender's word about its lane alone: see ``LanePulse/storm``.
 package struct Outcomes: WireMessage, Hashable {
     package static let messageType = "heliograph.outcomes"
-    package static let messageVersion = 1
+    package static let messageVersion = 2
 
     package var trace: Trace
     package var app: AppID
@@ -53,9 +57,10 @@ package struct Outcome: Codable, Hashable, Sendable {
     /// The registration; absent when the user has none.
     package var device: UUID?
     package var answer: Answer
-    /// When the answer was known.
+    /// When the answer was known; of acceptances that leave together, the last of theirs.
     package var at: Timestamp
-    /// The registration time the push was addressed with; absent without a device.
+    /// The registration time the push was addressed with, which is evidence: absent without a device, and of what was
+    /// accepted where it was to be sent.
     package var registeredAt: Timestamp?
     /// The environment whose provider took it, where that is not the push's own: the registration is misplaced.
     package var elsewhere: ProviderEnvironment?

@@ -63,7 +63,7 @@ struct OutcomeBatches {
             places: places, routingKey: RoutingKey.outcomes(origin, .accepted),
             outcomes: Outcomes(
                 trace: first.trace.next(id: id), app: first.app, origin: origin, environment: first.environment,
-                lane: first.lane, outcomes: Array(accepted.outcomes[run])))
+                lane: first.lane, outcomes: accepted.told(run)))
     }
 
     private struct Kind: Hashable, Comparable {
@@ -118,5 +118,19 @@ struct OutcomeBatches {
         // Most pushes have outcomes of one kind.
         if outcomes.allSatisfy({ Kind($0) == first }) { return [(first, outcomes)] }
         return Dictionary(grouping: outcomes, by: Kind.init).sorted { $0.key < $1.key }
+    }
+}
+
+extension TargetOutcomes {
+    /// A run of acceptances as they are told: without what only evidence needs, and as of the moment that the last was
+    /// known. That makes a table of them.
+    fileprivate func told(_ run: Range<Int>) -> [Outcome] {
+        var told = Array(outcomes[run])
+        guard let last = told.lazy.map(\.at).max() else { return told }
+        for place in told.indices {
+            told[place].at = last
+            told[place].registeredAt = nil
+        }
+        return told
     }
 }

@@ -44,7 +44,7 @@ enum BenchPush {
                 Outcome(
                     notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderName($0.pushID)),
                     at: now,
-                    registeredAt: $0.registeredAt)
+                    registeredAt: nil)
             })
     }
 

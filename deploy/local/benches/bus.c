@@ -25,6 +25,7 @@
 #define DIGITS 12
 static const char HOLE[] = "@@@@@@@@@@@@";
 static const char MARK[] = "00000001-0000-5000-8000-";
+static const char DEVICE[] = "00000003-0000-5000-8000-";
 static const int WINDOW = 2000; /* published and not yet confirmed */
 
 __attribute__((noreturn)) static void die(const char *what) {
@@ -219,12 +220,12 @@ static void stand_on_floor(char **a) {
   hang_up(bus);
 }
 
-/* Calls `found` with the number behind each MARK in a body. */
-static unsigned long scan(amqp_bytes_t body, void (*found)(unsigned long number)) {
+/* Calls `found`, if it is given, with the number behind each `mark` in a body, and returns how many there are. */
+static unsigned long scan(amqp_bytes_t body, const char *mark, void (*found)(unsigned long number)) {
   unsigned long count = 0;
   const char *at = body.bytes, *end = at + body.len;
-  while ((at = memmem(at, end - at, MARK, sizeof MARK - 1))) {
-    at += sizeof MARK - 1;
+  while ((at = memmem(at, end - at, mark, strlen(mark)))) {
+    at += strlen(mark);
     if (end - at < DIGITS) break;
     char digits[DIGITS + 1] = {0};
     memcpy(digits, at, DIGITS);
@@ -251,7 +252,8 @@ static void count(char **a) {
     if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) break;
     amqp_message_t message;
     expect(amqp_read_message(bus, 1, &message, 0), "a message was cut off");
-    outcomes += scan(message.body, tick);
+    scan(message.body, MARK, tick);
+    outcomes += scan(message.body, DEVICE, NULL);
     amqp_destroy_message(&message);
     amqp_maybe_release_buffers(bus);
     messages++;
@@ -276,7 +278,7 @@ static void *listen_for_outcomes(void *bus) {
     amqp_message_t message;
     struct confirms none = {0};
     if (take(bus, &none, &message)) {
-      scan(message.body, stamp);
+      scan(message.body, MARK, stamp);
       amqp_destroy_message(&message);
     }
     amqp_maybe_release_buffers(bus);

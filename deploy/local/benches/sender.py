@@ -245,14 +245,14 @@ def note(text: str) -> None:
 
 def accepted(provider: str, targets: int) -> str:
     """What a sender says of a push whose targets were all accepted, to the byte but for its ids."""
-    outcomes = ",".join(
-        f'{{"answer":{{"disposition":"accepted","id":"00000004-0000-5000-8000-000000000000"}},"at":1767225600123,"device":'
-        f'"00000003-0000-5000-8000-{number:012x}","notification":"00000001-0000-5000-8000-{HOLE}","registeredAt":'
-        f'1767220000000}}' for number in range(targets))
+    devices = ",".join(f'"00000003-0000-5000-8000-{number:012x}"' for number in range(targets))
+    ids = ",".join(['"00000004-0000-5000-8000-000000000000"'] * targets)
     return (
-        f'{{"app":"family-portal","environment":"production","lane":"interactive","origin":"{provider}","outcomes":[{outcomes}],'
+        f'{{"accepted":{{"at":1767225600123,"devices":[{devices}],"ids":[{ids}],'
+        f'"notifications":["00000001-0000-5000-8000-{HOLE}"]}},'
+        f'"app":"family-portal","environment":"production","lane":"interactive","origin":"{provider}",'
         '"trace":{"causation":"00000002-0000-5000-8000-000000000000","correlation":"bench","id":'
-        '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":1}')
+        '"00000005-0000-5000-8000-000000000000"},"type":"heliograph.outcomes","version":2}')
 
 
 if __name__ == "__main__":

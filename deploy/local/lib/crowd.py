@@ -47,12 +47,19 @@ class Outcomes:
             self.connection.process_data_events(time_limit=0.2)
 
     def _take(self, _channel, method, _properties, body):
-        for outcome in json.loads(body)["outcomes"]:
-            answer = outcome["answer"]
-            self.by_notification[outcome["notification"].lower()].append(answer["disposition"])
+        for notification, disposition in told(json.loads(body)):
+            self.by_notification[notification.lower()].append(disposition)
 
     def of(self, notifications) -> dict[str, list[str]]:
         return {one: self.by_notification[one] for one in notifications if one in self.by_notification}
+
+
+def told(message: dict) -> list[tuple[str, str]]:
+    """Of whichever notification each outcome in a message is, and its disposition."""
+    listed = [(outcome["notification"], outcome["answer"]["disposition"]) for outcome in message.get("outcomes", [])]
+    table = message.get("accepted", {"devices": [], "notifications": []})
+    notifications = table["notifications"] * (len(table["devices"]) if len(table["notifications"]) == 1 else 1)
+    return listed + [(notification, "accepted") for notification in notifications]
 
 
 class Crowd:

@@ -1,0 +1,71 @@
+import FoundationEssentials
+
+/// How acceptances that left a sender together travel, and nearly every outcome is one: what all of them share once, and
+/// the rest in columns, each device at the same place of all of them. The member `accepted` of ``Outcomes``.
+struct Acceptances {
+    var at: Timestamp
+    var devices: [UUID]
+    /// The provider's names; absent when none has one, and `null` for those without.
+    var ids: [ProviderName?]?
+    /// One for each device, or a single one that is everybody's.
+    var notifications: [UUID]
+
+    /// `nil` for outcomes that say more than a table holds, or different moments.
+    init?(_ outcomes: [Outcome]) {
+        guard Self.hold(outcomes) else { return nil }
+        at = outcomes[0].at
+        devices = outcomes.compactMap(\.device)
+        let names = outcomes.map(\.providerName)
+        ids = names.contains { $0 != nil } ? names : nil
+        notifications = Self.shareNotification(outcomes) ? [outcomes[0].notification] : outcomes.map(\.notification)
+    }
+
+    var outcomes: [Outcome] {
+        devices.indices.map { place in
+            Outcome(
+                notification: notifications.count == 1 ? notifications[0] : notifications[place],
+                device: devices[place], answer: .accepted(id: ids?[place]), at: at, registeredAt: nil)
+        }
+    }
+
+    /// Whether a table says all that `outcomes` do. By their places: an outcome has many parts to copy.
+    static func hold(_ outcomes: [Outcome]) -> Bool {
+        guard let at = outcomes.first?.at else { return false }
+        return outcomes.indices.allSatisfy { place in
+            guard case .accepted = outcomes[place].answer else { return false }
+            return outcomes[place].at == at && outcomes[place].device != nil && outcomes[place].registeredAt == nil
+                && outcomes[place].elsewhere == nil
+        }
+    }
+
+    static func shareNotification(_ outcomes: [Outcome]) -> Bool {
+        outcomes.indices.allSatisfy { outcomes[$0].notification == outcomes[0].notification }
+    }
+}
+
+extension Outcome {
+    /// What the provider calls it, which only an acceptance has.
+    var providerName: ProviderName? { if case .accepted(let id) = answer { id } else { nil } }
+}
+
+extension Acceptances: Codable {
+    /// Refuses columns that do not belong together.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        at = try container.decode(Timestamp.self, forKey: .at)
+        devices = try container.decode([UUID].self, forKey: .devices)
+        ids = try container.decodeIfPresent([ProviderName?].self, forKey: .ids)
+        notifications = try container.decode([UUID].self, forKey: .notifications)
+        guard ids?.count ?? devices.count == devices.count else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .ids, in: container, debugDescription: "there must be as many as devices, \(devices.count)")
+        }
+        guard notifications.count == 1 || notifications.count == devices.count else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .notifications, in: container,
+                debugDescription: "there must be one, or as many as devices, \(devices.count)")
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey { case at, devices, ids, notifications }
+}
