@@ -98,21 +98,21 @@ private final class BenchBus: MessageBus {
         return BusSubscription(deliveries: stream) { continuation.finish() }
     }
 
+    /// A consumer that was cancelled is lent nothing: the next one gets it.
     private func lend(_ count: Int) {
-        let (continuation, range) = state.withLock { state in
+        state.withLock { state in
             let range = state.next..<min(state.next + count, pushes)
-            state.next = range.upperBound
-            return (state.continuation, range)
+            guard let continuation = state.continuation, !range.isEmpty else { return }
+            if case .enqueued = continuation.yield(range.map(delivery)) { state.next = range.upperBound }
         }
-        guard !range.isEmpty else { return }
-        continuation?.yield(
-            range.map { number in
-                AMQPDelivery(
-                    queue: queue, tag: AMQPDeliveryTag(generation: 1, value: UInt64(number + 1)), redelivered: false,
-                    exchange: "pushes", routingKey: "apns.interactive.family-portal",
-                    properties: AMQPProperties(contentType: "application/json"),
-                    body: template.body(number))
-            })
+    }
+
+    private func delivery(_ number: Int) -> AMQPDelivery {
+        AMQPDelivery(
+            queue: queue, tag: AMQPDeliveryTag(generation: 1, value: UInt64(number + 1)), redelivered: false,
+            exchange: "pushes", routingKey: "apns.interactive.family-portal",
+            properties: AMQPProperties(contentType: "application/json"),
+            body: template.body(number))
     }
 
     func acknowledge(_ tags: [AMQPDeliveryTag]) {
