@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// How acceptances that left a sender together travel, and nearly every outcome is one: what all of them share once, and
-/// the rest in columns, each device at the same place of all of them. The member `accepted` of ``Outcomes``.
+/// How acceptances that left a sender together travel, and nearly every outcome is one: what all share once, and the rest
+/// in columns, in which each device has the same place. The member `accepted` of ``Outcomes``.
 struct Acceptances {
-    var at: Timestamp
-    var devices: [UUID]
+    let at: Timestamp
+    let devices: [UUID]
     /// The provider's names; absent when none has one, and `null` for those without.
-    var ids: [ProviderName?]?
+    let ids: [ProviderName?]?
     /// One for each device, or a single one that is everybody's.
-    var notifications: [UUID]
+    let notifications: [UUID]
 
     /// `nil` for outcomes that say more than a table holds, or different moments.
     init?(_ outcomes: [Outcome]) {
