@@ -54,7 +54,9 @@ extension Outcomes {
             json.put(outcomes[0].at.milliseconds)
             outcomes.withUnsafeBufferPointer { outcomes in
                 json.put(#","devices":["#)
-                for place in outcomes.indices { json.element(place, outcomes[place].device) }
+                for place in outcomes.indices {
+                    if let device = outcomes[place].device { json.element(place, device) }
+                }
                 if isNamed {
                     json.put(#"],"ids":["#)
                     for place in outcomes.indices { json.element(place, outcomes[place].providerName) }
@@ -85,21 +87,18 @@ extension Outcomes {
 
 extension ByteCursor {
     /// Writes one of an array's elements.
-    fileprivate mutating func element(_ place: Int, _ id: UUID?) {
-        guard let id else { return absent(place) }
+    fileprivate mutating func element(_ place: Int, _ id: UUID) {
         put(place > 0 ? ",\"" : "\"")
         put(id, .upper)
         put("\"")
     }
 
     fileprivate mutating func element(_ place: Int, _ name: ProviderName?) {
-        guard let name else { return absent(place) }
+        guard let name else { return put(place > 0 ? ",null" : "null") }
         put(place > 0 ? ",\"" : "\"")
         if let id = name.id { put(id, .lower) } else { put(text: name.text) }
         put("\"")
     }
-
-    private mutating func absent(_ place: Int) { put(place > 0 ? ",null" : "null") }
 }
 
 extension Trace {

@@ -36,7 +36,8 @@ package struct PushStageHandler: StageHandler {
 
     /// How a sender's stage takes its input. A batch is settled when its slowest target has answered, so there are many
     /// batches, of about as many targets as are sent at once. The bulk lane's pushes have hundreds of targets each, the
-    /// interactive lane's mostly one: what the broker lends is bounded so that either way memory is.
+    /// interactive lane's mostly one: what the broker lends is bounded so that either way memory is. Several start without
+    /// waiting for company, since what they take is the provider's time more than ours.
     ///
     /// The runtime's limit of attempts is there for failures of this handler. A push that is merely tried again reaches
     /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.

@@ -43,8 +43,7 @@ enum BenchPush {
             outcomes: push.targets.map {
                 Outcome(
                     notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderName($0.pushID)),
-                    at: now,
-                    registeredAt: nil)
+                    at: now, registeredAt: nil)
             })
     }
 
