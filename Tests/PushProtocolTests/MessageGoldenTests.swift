@@ -40,34 +40,64 @@ import Testing
                 recipients: [.init(user: UserID(rawValue: "457")!, notification: Self.notification, badge: 3)]))
     }
 
-    @Test func `push version 1`() throws {
-        try Self.check(
-            "push.v1.json",
-            Push(
-                trace: Self.trace, app: Self.app, provider: .apns, environment: .production, lane: .interactive,
-                content: Self.content, expiresAt: Timestamp(milliseconds: 1_767_225_600_000),
-                targets: [
-                    .init(
-                        device: Self.device, token: DeviceToken(secret: "0a0b"), notification: Self.notification,
-                        badge: 3, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
-                ]))
-    }
+    /// To two devices that have only what every push has in common; the list of version 1 has the first of them.
+    static let push = Push(
+        trace: trace, app: app, provider: .apns, environment: .production, lane: .interactive,
+        content: content, expiresAt: Timestamp(milliseconds: 1_767_225_600_000),
+        targets: [
+            .init(
+                device: device, token: DeviceToken(secret: "0a0b"), notification: notification, badge: 3,
+                registeredAt: Timestamp(milliseconds: 1_767_220_000_000)),
+            .init(
+                device: UUID(uuidString: "55555555-5555-5555-8555-555555555555")!, token: DeviceToken(secret: "0c0d"),
+                notification: UUID(uuidString: "44444444-4444-5444-8444-444444444444")!,
+                registeredAt: Timestamp(milliseconds: 1_767_220_000_001)),
+        ])
 
-    @Test func `push version 1, to what FCM addresses besides registration tokens`() throws {
+    /// To what FCM addresses besides registration tokens.
+    static let pushToAddresses = {
         func target(_ text: String, _ address: Push.Address?) -> Push.Target {
             .init(
-                device: Self.device, token: DeviceToken(secret: text), address: address,
-                notification: Self.notification, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
+                device: device, token: DeviceToken(secret: text), address: address, notification: notification,
+                registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
         }
-        try Self.check(
-            "push.addresses.v1.json",
-            Push(
-                trace: Self.trace, app: Self.app, provider: .fcm, environment: .production, lane: .bulk,
-                content: Content(body: "B", fcm: FCMOverride(validateOnly: true)),
-                targets: [
-                    target("token", nil), target("installation", .fid), target("news", .topic),
-                    target("'news' in topics", .condition),
-                ]))
+        return Push(
+            trace: trace, app: app, provider: .fcm, environment: .production, lane: .bulk,
+            content: Content(body: "B", fcm: FCMOverride(validateOnly: true)),
+            targets: [
+                target("token", nil), target("installation", .fid), target("news", .topic),
+                target("'news' in topics", .condition),
+            ])
+    }()
+
+    @Test func `push version 2`() throws {
+        try Self.check("push.v2.json", Self.push)
+        try Self.check("push.addresses.v2.json", Self.pushToAddresses)
+    }
+
+    @Test func `push version 1 is still read`() throws {
+        var first = Self.push
+        first.targets.removeLast()
+        #expect(try Push.decode(wireBody: Self.bytes("push.v1.json")) == first)
+        #expect(try Push.decode(wireBody: Self.bytes("push.addresses.v1.json")) == Self.pushToAddresses)
+    }
+
+    /// Whose token it would be is nobody's guess.
+    @Test(
+        arguments: [
+            (#""0c0d""#, #""0c0d","0e0f""#, "targets.tokens"), (#","0c0d""#, "", "targets.tokens"),
+            (#"[3,null]"#, "[3,null,4]", "targets.badges"),
+            ("[1767220000000,1767220000001]", "[]", "targets.registeredAt"),
+            (#""notifications":["#, #""others":["#, "targets.notifications"),
+        ]
+    ) func `a table of targets whose columns do not belong together is refused`(
+        part: String, other: String, name: String
+    ) throws {
+        let table = String(decoding: try Self.push.wireBody(), as: UTF8.self)
+        let body = table.replacing(part, with: other)
+        #expect(body != table)
+        let error = #expect(throws: WireError.self) { try Push.decode(wireBody: Array(body.utf8)) }
+        #expect("\(try #require(error))".contains(name))
     }
 
     /// Everything but a table of acceptances.
@@ -229,8 +259,8 @@ import Testing
 
     @Test func `a message of a later version is refused, naming what this build reads`() throws {
         var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
-        text.replace("\"version\": 1", with: "\"version\": 2")
-        #expect(throws: WireError.invalid(path: "version", problem: "this build reads versions 1 to 1")) {
+        text.replace("\"version\": 1", with: "\"version\": 3")
+        #expect(throws: WireError.invalid(path: "version", problem: "this build reads versions 1 to 2")) {
             try Push.decode(wireBody: Array(text.utf8))
         }
     }

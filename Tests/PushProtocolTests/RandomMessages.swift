@@ -54,14 +54,21 @@ extension Trace {
 
 extension Push {
     static func random(_ random: inout SplitMix) -> Push {
-        Push(
+        var targets = (0..<Int.random(in: 0..<4, using: &random)).map { _ in Target.random(&random) }
+        if Bool.random(using: &random) {
+            for row in targets.indices {
+                targets[row].notification = targets[0].notification
+                targets[row].badge = targets[0].badge
+            }
+        }
+        return Push(
             trace: .random(&random), app: AppID(rawValue: "demo-1")!,
             provider: Provider.allCases.randomElement(using: &random)!,
             environment: ProviderEnvironment.allCases.randomElement(using: &random)!,
             lane: Lane.allCases.randomElement(using: &random)!, content: .random(&random),
             expiresAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
             delivery: .maybe(&random) { DeliveryPolicy.allCases.randomElement(using: &$0)! },
-            targets: (0..<Int.random(in: 0..<4, using: &random)).map { _ in .random(&random) })
+            targets: targets)
     }
 }
 

@@ -85,7 +85,7 @@ def resting_senders(stack):
 def queued(stack) -> list[str]:
     """Every target in the bulk queues that is one of the crowd, by its token; the demo's phones are told too."""
     bodies = [json.loads(body) for queue in QUEUES for _, body in stack.take(queue)]
-    return [target["token"] for body in bodies for target in body["targets"] if target["token"].startswith(CROWD)]
+    return [token for body in bodies for token in body["targets"]["tokens"] if token.startswith(CROWD)]
 
 
 def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_senders):

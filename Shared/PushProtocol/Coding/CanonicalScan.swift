@@ -85,6 +85,23 @@ struct CanonicalScan {
         return elements
     }
 
+    /// Goes through an array, with the place of each element; returns how many there are.
+    @inline(__always)
+    mutating func rows(
+        _ read: (inout CanonicalScan, Int) throws(JSONReader.Unusual) -> Void
+    ) throws(JSONReader.Unusual) -> Int {
+        try open(UInt8(ascii: "["))
+        defer { depth -= 1 }
+        if takes(UInt8(ascii: "]")) { return 0 }
+        var row = 0
+        repeat {
+            try read(&self, row)
+            row += 1
+        } while takes(UInt8(ascii: ","))
+        try expect(UInt8(ascii: "]"))
+        return row
+    }
+
     /// Passes over an object. `see` is shown where each name stands, without its quotes, before its value is passed.
     mutating func members(_ see: (Range<Int>) throws(JSONReader.Unusual) -> Void) throws(JSONReader.Unusual) {
         try open(UInt8(ascii: "{"))

@@ -12,9 +12,6 @@ package struct JSONOutput {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Writes what is JSON already.
-    mutating func written(_ text: [UInt8]) { bytes.append(contentsOf: text) }
-
     /// Writes a quoted string with what JSON must escape escaped (RFC 8259 §7).
     package mutating func string(_ text: String) {
         var text = text

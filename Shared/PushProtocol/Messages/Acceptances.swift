@@ -7,8 +7,7 @@ struct Acceptances {
     let devices: [UUID]
     /// The provider's names; absent when none has one, and `null` for those without.
     let ids: [ProviderName?]?
-    /// One for each device, or a single one that is everybody's.
-    let notifications: [UUID]
+    let notifications: Column<UUID>
 
     /// `nil` for outcomes that say more than a table holds, or different moments.
     init?(_ outcomes: [Outcome]) {
@@ -17,14 +16,14 @@ struct Acceptances {
         devices = outcomes.compactMap(\.device)
         let names = outcomes.map(\.providerName)
         ids = names.contains { $0 != nil } ? names : nil
-        notifications = Self.shareNotification(outcomes) ? [outcomes[0].notification] : outcomes.map(\.notification)
+        notifications = Column(outcomes.map(\.notification))
     }
 
     var outcomes: [Outcome] {
         devices.indices.map { place in
             Outcome(
-                notification: notifications.count == 1 ? notifications[0] : notifications[place],
-                device: devices[place], answer: .accepted(id: ids?[place]), at: at, registeredAt: nil)
+                notification: notifications[place], device: devices[place], answer: .accepted(id: ids?[place]), at: at,
+                registeredAt: nil)
         }
     }
 
@@ -55,15 +54,10 @@ extension Acceptances: Codable {
         at = try container.decode(Timestamp.self, forKey: .at)
         devices = try container.decode([UUID].self, forKey: .devices)
         ids = try container.decodeIfPresent([ProviderName?].self, forKey: .ids)
-        notifications = try container.decode([UUID].self, forKey: .notifications)
+        notifications = try container.decode(Column<UUID>.self, forKey: .notifications, rows: devices.count)
         guard ids?.count ?? devices.count == devices.count else {
             throw DecodingError.dataCorruptedError(
                 forKey: .ids, in: container, debugDescription: "there must be as many as devices, \(devices.count)")
-        }
-        guard notifications.count == 1 || notifications.count == devices.count else {
-            throw DecodingError.dataCorruptedError(
-                forKey: .notifications, in: container,
-                debugDescription: "there must be one, or as many as devices, \(devices.count)")
         }
     }
 

@@ -101,29 +101,6 @@ extension ByteCursor {
     }
 }
 
-extension Trace {
-    fileprivate var isPlain: Bool {
-        correlation.isPlainJSON && causation.isPlainJSON && (traceparent?.isPlainJSON ?? true)
-    }
-
-    /// The bytes of its texts.
-    fileprivate var length: Int { correlation.utf8.count + causation.utf8.count + (traceparent?.utf8.count ?? 0) }
-
-    fileprivate func write(to json: inout ByteCursor) {
-        json.put(#""trace":{"causation":""#)
-        json.put(text: causation)
-        json.put(#"","correlation":""#)
-        json.put(text: correlation)
-        json.put(#"","id":""#)
-        json.put(id, .upper)
-        if let traceparent {
-            json.put(#"","traceparent":""#)
-            json.put(text: traceparent)
-        }
-        json.put("\"}")
-    }
-}
-
 extension Outcome {
     fileprivate func write(to json: inout JSONOutput) {
         json.raw(#"{"answer":"#)
@@ -168,17 +145,6 @@ extension Outcome.Answer {
             json.member(#","reason":"#, reason)
         case .expired: break
         }
-        json.raw("}")
-    }
-}
-
-extension Trace {
-    func write(to json: inout JSONOutput) {
-        json.member(#"{"causation":"#, causation)
-        json.member(#","correlation":"#, correlation)
-        json.raw(#","id":"#)
-        json.uuid(id)
-        if let traceparent { json.member(#","traceparent":"#, traceparent) }
         json.raw("}")
     }
 }

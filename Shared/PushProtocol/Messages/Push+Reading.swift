@@ -7,7 +7,8 @@ extension Push {
         return try decodeGenerally(wireBody: body)
     }
 
-    /// Reads a push without the general decoder, as ``written()`` writes it; see ``OrderedMembers``.
+    /// Reads a push without the general decoder, as ``written()`` writes it; see ``OrderedMembers``. What version 1 wrote is
+    /// left to that decoder.
     package static func read(_ body: [UInt8]) -> Self? {
         CanonicalScan.read(body) { (scan) throws(JSONReader.Unusual) in try Push(&scan, of: body) }
     }
@@ -28,7 +29,7 @@ extension Push {
         try members.require(#""provider":"#, &scan)
         let provider = try scan.word(Provider.self)
         try members.require(#""targets":"#, &scan)
-        let targets = try scan.elements { (scan) throws(JSONReader.Unusual) in try Target(&scan) }
+        let targets = try Target.table(&scan)
         try members.require(#""trace":"#, &scan)
         let trace = try Trace(&scan)
         try members.end(&scan, ofType: #""heliograph.push""#, upToVersion: Self.messageVersion)
@@ -39,23 +40,83 @@ extension Push {
 }
 
 extension Push.Target {
-    fileprivate init(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
+    /// Reads the columns of ``PushTargets`` straight into the targets that they are parts of.
+    fileprivate static func table(_ scan: inout CanonicalScan) throws(JSONReader.Unusual) -> [Push.Target] {
         var members = try OrderedMembers(&scan)
-        let address: Push.Address? =
-            try members.find(#""address":"#, &scan) ? try scan.optionalWord(Push.Address.self) : nil
-        let badge = try members.find(#""badge":"#, &scan) ? try scan.optionalInteger() : nil
-        try members.require(#""device":"#, &scan)
-        let device = try scan.uuid()
-        try members.require(#""notification":"#, &scan)
-        let notification = try scan.uuid()
+        // They come before it is known how many targets there are.
+        let addresses = try members.find(#""addresses":"#, &scan) ? try scan.passing() : nil
+        let badges = try members.find(#""badges":"#, &scan) ? try scan.passing() : nil
+        try members.require(#""devices":"#, &scan)
+        var targets = try scan.elements { (scan) throws(JSONReader.Unusual) in Self(of: try scan.uuid()) }
+        if var addresses, try !addresses.takesNull() {
+            try addresses.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+                try scan.optionalWord(Push.Address.self)
+            } set: {
+                $0.address = $1
+            }
+        }
+        if var badges, try !badges.takesNull() {
+            try badges.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+                try scan.optionalInteger()
+            } set: {
+                $0.badge = $1.map(Int.init)
+            }
+        }
+        try members.require(#""notifications":"#, &scan)
+        try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+            try scan.uuid()
+        } set: {
+            $0.notification = $1
+        }
         try members.require(#""registeredAt":"#, &scan)
-        let registeredAt = Timestamp(milliseconds: try scan.integer())
-        try members.require(#""token":"#, &scan)
-        let token = DeviceToken(secret: try scan.text())
+        try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+            try scan.integer()
+        } set: {
+            $0.registeredAt = Timestamp(milliseconds: $1)
+        }
+        try members.require(#""tokens":"#, &scan)
+        let tokens = try scan.rows { (scan, row) throws(JSONReader.Unusual) in
+            guard row < targets.count else { throw JSONReader.Unusual() }
+            targets[row].token = DeviceToken(secret: try scan.text())
+        }
+        guard tokens == targets.count else { throw JSONReader.Unusual() }
         try members.end(&scan)
+        return targets
+    }
+
+    /// What is filled in as the columns are read.
+    private init(of device: UUID) {
         self.init(
-            device: device, token: token, address: address, notification: notification, badge: badge.map(Int.init),
-            registeredAt: registeredAt)
+            device: device, token: DeviceToken(secret: ""), notification: device,
+            registeredAt: Timestamp(milliseconds: 0))
+    }
+}
+
+extension CanonicalScan {
+    /// Passes over a value, and returns what reads it later.
+    fileprivate mutating func passing() throws(JSONReader.Unusual) -> CanonicalScan {
+        let later = self
+        _ = try value()
+        return later
+    }
+
+    /// Reads a ``Column`` of a part of these targets.
+    @inline(__always)
+    fileprivate mutating func column<Value>(
+        of targets: inout [Push.Target],
+        read: (inout CanonicalScan) throws(JSONReader.Unusual) -> Value,
+        set: (inout Push.Target, Value) -> Void
+    ) throws(JSONReader.Unusual) {
+        var first: Value?
+        let rows = try rows { (scan, row) throws(JSONReader.Unusual) in
+            guard row < targets.count else { throw JSONReader.Unusual() }
+            let value = try read(&scan)
+            if row == 0 { first = value }
+            set(&targets[row], value)
+        }
+        if rows == targets.count { return }
+        guard rows == 1, let first else { throw JSONReader.Unusual() }
+        for row in targets.indices.dropFirst() { set(&targets[row], first) }
     }
 }
 

@@ -1,58 +1,115 @@
 import FoundationEssentials
 
 extension Push {
-    /// The bytes of the general encoder, without it but for the content, of which there is one to many targets.
+    /// The bytes of the general encoder, without it but for the content, of which there is one to many targets; `nil` where
+    /// something in its other texts has to be escaped.
     package func written() -> [UInt8]? {
-        guard let content = try? WireCoding.encode(content) else { return nil }
-        var json = JSONOutput(capacity: 512 + content.count + 260 * targets.count)
-        json.member(#"{"app":"#, app.rawValue)
-        json.raw(#","content":"#)
-        json.written(content)
-        if let delivery { json.member(#","delivery":"#, delivery.rawValue) }
-        json.member(#","environment":"#, environment.rawValue)
-        if let expiresAt {
-            json.raw(#","expiresAt":"#)
-            json.integer(expiresAt.milliseconds)
-        }
-        json.member(#","lane":"#, lane.rawValue)
-        json.member(#","provider":"#, provider.rawValue)
-        json.raw(#","targets":["#)
-        var isFirst = true
+        guard trace.isPlain, let content = try? WireCoding.encode(content) else { return nil }
+        var limit = 512 + app.rawValue.utf8.count + trace.length + content.count
         for target in targets {
-            if !isFirst { json.raw(",") }
-            isFirst = false
-            target.write(to: &json)
+            guard target.token.secret.isPlainJSON else { return nil }
+            limit += Target.limit + target.token.secret.utf8.count
         }
-        json.raw(#"],"trace":"#)
-        trace.write(to: &json)
-        json.raw(#","type":"heliograph.push","version":"#)
-        json.integer(Int64(Self.messageVersion))
-        json.raw("}")
-        return json.bytes
+        return ByteCursor.bytes(atMost: limit) { json in
+            json.put(#"{"app":""#)
+            json.put(text: app.rawValue)
+            json.put(#"","content":"#)
+            content.withUnsafeBufferPointer { json.put($0) }
+            if let delivery {
+                json.put(#","delivery":""#)
+                json.put(text: delivery.rawValue)
+                json.put("\"")
+            }
+            json.put(#","environment":""#)
+            json.put(text: environment.rawValue)
+            json.put("\"")
+            if let expiresAt {
+                json.put(#","expiresAt":"#)
+                json.put(expiresAt.milliseconds)
+            }
+            json.put(#","lane":""#)
+            json.put(text: lane.rawValue)
+            json.put(#"","provider":""#)
+            json.put(text: provider.rawValue)
+            json.put(#"","targets":{"#)
+            targets.withUnsafeBufferPointer { json.put(columnsOf: $0) }
+            json.put("},")
+            trace.write(to: &json)
+            json.put(#","type":"heliograph.push","version":"#)
+            json.put(Int64(Self.messageVersion))
+            json.put("}")
+        }
     }
 }
 
 extension Push.Target {
-    fileprivate func write(to json: inout JSONOutput) {
-        var separator: StaticString = "{"
-        if let address {
-            json.member(#"{"address":"#, address.rawValue)
-            separator = ","
+    /// What each takes at most, but for its token: two ids, two numbers, an address.
+    fileprivate static let limit = 2 * 39 + 2 * 21 + 15 + 3
+}
+
+extension ByteCursor {
+    /// Writes the columns of ``PushTargets``.
+    fileprivate mutating func put(columnsOf targets: UnsafeBufferPointer<Push.Target>) {
+        if targets.contains(where: { $0.address != nil }) {
+            put(#""addresses":"#)
+            column(of: targets, \.address) { json, address in
+                guard let address else { return json.put("null") }
+                json.put(quoted: address.rawValue)
+            }
+            put(",")
         }
-        if let badge {
-            json.raw(separator)
-            json.raw(#""badge":"#)
-            json.integer(Int64(badge))
-            separator = ","
+        if targets.contains(where: { $0.badge != nil }) {
+            put(#""badges":"#)
+            column(of: targets, \.badge) { json, badge in
+                guard let badge else { return json.put("null") }
+                json.put(Int64(badge))
+            }
+            put(",")
         }
-        json.raw(separator)
-        json.raw(#""device":"#)
-        json.uuid(device)
-        json.raw(#","notification":"#)
-        json.uuid(notification)
-        json.raw(#","registeredAt":"#)
-        json.integer(registeredAt.milliseconds)
-        json.member(#","token":"#, token.secret)
-        json.raw("}")
+        put(#""devices":"#)
+        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.device) }
+        put(#","notifications":"#)
+        column(of: targets, \.notification) { json, notification in json.put(quoted: notification) }
+        put(#","registeredAt":"#)
+        column(of: targets, \.registeredAt) { json, moment in json.put(moment.milliseconds) }
+        put(#","tokens":"#)
+        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.token.secret) }
+    }
+
+    /// Writes what a ``Column`` of these parts is.
+    @inline(__always)
+    private mutating func column<Value: Equatable>(
+        of targets: UnsafeBufferPointer<Push.Target>, _ part: (Push.Target) -> Value,
+        _ write: (inout ByteCursor, Value) -> Void
+    ) {
+        let isShared = targets.dropFirst().allSatisfy { part($0) == part(targets[0]) }
+        list(targets, upTo: isShared ? min(targets.count, 1) : targets.count) { json, target in
+            write(&json, part(target))
+        }
+    }
+
+    @inline(__always)
+    private mutating func list(
+        _ targets: UnsafeBufferPointer<Push.Target>, upTo count: Int,
+        _ write: (inout ByteCursor, Push.Target) -> Void
+    ) {
+        put("[")
+        for row in 0..<count {
+            if row > 0 { put(",") }
+            write(&self, targets[row])
+        }
+        put("]")
+    }
+
+    private mutating func put(quoted text: String) {
+        put("\"")
+        put(text: text)
+        put("\"")
+    }
+
+    private mutating func put(quoted id: UUID) {
+        put("\"")
+        put(id, .upper)
+        put("\"")
     }
 }

@@ -2,9 +2,13 @@ package import FoundationEssentials
 
 /// A notification's content once, and the devices of one provider that shall get it. Exchange `pushes`, routing key
 /// `<provider>.<lane>.<app>`. The only message that holds device tokens.
+///
+/// On the wire `targets` is a table, with a column for each part of a target: `devices`, `notifications`, `registeredAt`,
+/// `tokens`, and, where a target has one, `addresses` and `badges`, with `null` for those without. A column that would have
+/// the same in every row has it once; not those of devices and tokens. Version 1 had a list of targets.
 package struct Push: WireMessage, Hashable {
     package static let messageType = "heliograph.push"
-    package static let messageVersion = 1
+    package static let messageVersion = 2
     /// The most targets one message may carry.
     package static let maximumTargets = 500
 
@@ -21,7 +25,7 @@ package struct Push: WireMessage, Hashable {
         get { given.content }
         set { given = PushContent(newValue) }
     }
-    private var given: PushContent
+    private(set) var given: PushContent
     package var expiresAt: Timestamp?
     /// Absent: at least once.
     package var delivery: DeliveryPolicy?
@@ -67,11 +71,6 @@ package struct Push: WireMessage, Hashable {
         }
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case trace, app, provider, environment, lane, expiresAt, delivery, targets
-        case given = "content"
-    }
-
     /// What a target's `token` is when it is not one device's token (`push-protocols` A.11, B.2).
     package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
         /// A Firebase installation ID: one device, as a registration token is.
@@ -85,7 +84,7 @@ package struct Push: WireMessage, Hashable {
     }
 
     /// One registration of one user; or, with an ``Address`` of many devices, whoever is subscribed.
-    package struct Target: Codable, Hashable, Sendable {
+    package struct Target: Decodable, Hashable, Sendable {
         /// The registration's id. For a topic or condition, an id that its sender derived from it.
         package var device: UUID
         package var token: DeviceToken

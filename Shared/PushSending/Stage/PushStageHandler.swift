@@ -11,7 +11,7 @@ package struct PushStageHandler: StageHandler {
     /// The most requests that one batch has in flight on one lane.
     static var concurrency: Int { 200 }
     /// About what a target adds to a push on the bus.
-    private static var bytesOfTarget: Int { 240 }
+    private static var bytesOfTarget: Int { 140 }
 
     private let provider: Provider
     private let sender: PushSender

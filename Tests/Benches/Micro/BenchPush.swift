@@ -86,7 +86,7 @@ struct PushTemplate: Sendable {
         holes = first.indices.filter { place in
             marks.contains { first[place...].starts(with: $0) }
         }.map { $0 + 32 }
-        precondition(holes.count == targets + 1)
+        precondition(holes.count == 2)
     }
 
     func body(_ number: Int) -> [UInt8] {

@@ -101,7 +101,7 @@ class Pushes:
             return f"{number:064x}" if self.provider == "apns" else f"bench-{number:06}:{'A' * 140}"
 
         return {
-            "type": "heliograph.push", "version": 1,
+            "type": "heliograph.push", "version": 2,
             "trace": {"id": f"00000002-0000-5000-8000-{HOLE}", "correlation": "bench", "causation": "bench"},
             "app": self.app, "provider": self.provider, "environment": "production", "lane": self.lane,
             "content": {
@@ -110,13 +110,11 @@ class Pushes:
                 "data": {"message_id": "00000000000000000001", "thread_id": None},
             },
             "expiresAt": 4102444800000,
-            "targets": [
-                {
-                    "device": f"00000003-0000-5000-8000-{number:012x}", "token": token(number),
-                    "notification": f"00000001-0000-5000-8000-{HOLE}", "badge": 3, "registeredAt": 1767220000000,
-                }
-                for number in range(self.targets)
-            ],
+            "targets": {
+                "badges": [3], "devices": [f"00000003-0000-5000-8000-{number:012x}" for number in range(self.targets)],
+                "notifications": [f"00000001-0000-5000-8000-{HOLE}"], "registeredAt": [1767220000000],
+                "tokens": [token(number) for number in range(self.targets)],
+            },
         }
 
     def publish(self, count: int) -> None:
