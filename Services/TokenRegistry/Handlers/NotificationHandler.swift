@@ -28,10 +28,7 @@ struct NotificationHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
-        let users = Set(
-            batch.flatMap { delivery in
-                delivery.message.recipients.map { AppUser(app: delivery.message.app, user: $0.user) }
-            })
+        let users = Self.recipients(of: batch)
         let devices = try await Outage.ofDatabase { try await store.devices(of: users) }
         let now = now()
         var verdicts: [Verdict] = []
@@ -45,6 +42,16 @@ struct NotificationHandler: StageHandler {
             }
         }
         return verdicts
+    }
+
+    private static func recipients(of batch: [Delivery<PushProtocol.Notification>]) -> Set<AppUser> {
+        var users = Set<AppUser>(minimumCapacity: batch.reduce(0) { $0 + $1.message.recipients.count })
+        for delivery in batch {
+            for recipient in delivery.message.recipients {
+                users.insert(AppUser(app: delivery.message.app, user: recipient.user))
+            }
+        }
+        return users
     }
 
     private func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> Verdict {
