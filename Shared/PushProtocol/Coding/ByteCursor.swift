@@ -65,6 +65,19 @@ package struct ByteCursor: ~Copyable {
             id, letters, to: UnsafeMutableBufferPointer(start: place.assumingMemoryBound(to: UInt8.self), count: 36))
     }
 
+    /// Writes a text of which nothing has to be escaped, in its quotes.
+    mutating func put(quoted text: String) {
+        put("\"")
+        put(text: text)
+        put("\"")
+    }
+
+    mutating func put(quoted id: UUID, _ letters: Hexadecimal.Case) {
+        put("\"")
+        put(id, letters)
+        put("\"")
+    }
+
     @inline(__always)
     private mutating func copy(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         take(length).copyMemory(from: bytes, byteCount: length)

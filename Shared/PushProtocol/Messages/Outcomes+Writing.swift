@@ -66,17 +66,17 @@ extension Outcomes {
                     json.element(place, outcomes[place].notification)
                 }
             }
-            json.put(#"]},"app":""#)
-            json.put(text: app.rawValue)
+            json.put(#"]},"app":"#)
+            json.put(quoted: app.rawValue)
             if let environment {
-                json.put(#"","environment":""#)
-                json.put(text: environment.rawValue)
+                json.put(#","environment":"#)
+                json.put(quoted: environment.rawValue)
             }
-            json.put(#"","lane":""#)
-            json.put(text: lane.rawValue)
-            json.put(#"","origin":""#)
-            json.put(text: origin.rawValue)
-            json.put(#"","#)
+            json.put(#","lane":"#)
+            json.put(quoted: lane.rawValue)
+            json.put(#","origin":"#)
+            json.put(quoted: origin.rawValue)
+            json.put(",")
             trace.write(to: &json)
             json.put(#","type":"heliograph.outcomes","version":"#)
             json.put(Int64(Self.messageVersion))
@@ -88,16 +88,14 @@ extension Outcomes {
 extension ByteCursor {
     /// Writes one of an array's elements.
     fileprivate mutating func element(_ place: Int, _ id: UUID) {
-        put(place > 0 ? ",\"" : "\"")
-        put(id, .upper)
-        put("\"")
+        if place > 0 { put(",") }
+        put(quoted: id, .upper)
     }
 
     fileprivate mutating func element(_ place: Int, _ name: ProviderName?) {
-        guard let name else { return put(place > 0 ? ",null" : "null") }
-        put(place > 0 ? ",\"" : "\"")
-        if let id = name.id { put(id, .lower) } else { put(text: name.text) }
-        put("\"")
+        if place > 0 { put(",") }
+        guard let name else { return put("null") }
+        if let id = name.id { put(quoted: id, .lower) } else { put(quoted: name.text) }
     }
 }
 

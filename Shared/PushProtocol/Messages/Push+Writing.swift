@@ -11,27 +11,25 @@ extension Push {
             limit += Target.limit + target.token.secret.utf8.count
         }
         return ByteCursor.bytes(atMost: limit) { json in
-            json.put(#"{"app":""#)
-            json.put(text: app.rawValue)
-            json.put(#"","content":"#)
+            json.put(#"{"app":"#)
+            json.put(quoted: app.rawValue)
+            json.put(#","content":"#)
             content.withUnsafeBufferPointer { json.put($0) }
             if let delivery {
-                json.put(#","delivery":""#)
-                json.put(text: delivery.rawValue)
-                json.put("\"")
+                json.put(#","delivery":"#)
+                json.put(quoted: delivery.rawValue)
             }
-            json.put(#","environment":""#)
-            json.put(text: environment.rawValue)
-            json.put("\"")
+            json.put(#","environment":"#)
+            json.put(quoted: environment.rawValue)
             if let expiresAt {
                 json.put(#","expiresAt":"#)
                 json.put(expiresAt.milliseconds)
             }
-            json.put(#","lane":""#)
-            json.put(text: lane.rawValue)
-            json.put(#"","provider":""#)
-            json.put(text: provider.rawValue)
-            json.put(#"","targets":{"#)
+            json.put(#","lane":"#)
+            json.put(quoted: lane.rawValue)
+            json.put(#","provider":"#)
+            json.put(quoted: provider.rawValue)
+            json.put(#","targets":{"#)
             targets.withUnsafeBufferPointer { json.put(columnsOf: $0) }
             json.put("},")
             trace.write(to: &json)
@@ -67,9 +65,9 @@ extension ByteCursor {
             put(",")
         }
         put(#""devices":"#)
-        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.device) }
+        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.device, .upper) }
         put(#","notifications":"#)
-        column(of: targets, \.notification) { json, notification in json.put(quoted: notification) }
+        column(of: targets, \.notification) { json, notification in json.put(quoted: notification, .upper) }
         put(#","registeredAt":"#)
         column(of: targets, \.registeredAt) { json, moment in json.put(moment.milliseconds) }
         put(#","tokens":"#)
@@ -99,17 +97,5 @@ extension ByteCursor {
             write(&self, targets[row])
         }
         put("]")
-    }
-
-    private mutating func put(quoted text: String) {
-        put("\"")
-        put(text: text)
-        put("\"")
-    }
-
-    private mutating func put(quoted id: UUID) {
-        put("\"")
-        put(id, .upper)
-        put("\"")
     }
 }
