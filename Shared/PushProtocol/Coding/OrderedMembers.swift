@@ -13,6 +13,8 @@ struct OrderedMembers {
 
     /// Goes to the value of the member `name`, which is given as it is written, with its quotes and colon. False when the
     /// object has none.
+    // Inlined, the name is a number or two that the compiler knows.
+    @inline(__always)
     mutating func find(_ name: StaticString, _ scan: inout CanonicalScan) throws(JSONReader.Unusual) -> Bool {
         guard scan.isNext(separator) else { return false }
         let start = scan.place + 1
@@ -29,6 +31,7 @@ struct OrderedMembers {
     }
 
     /// The first bytes of a name as it is written, which has at least four, as ``CanonicalScan/number(at:_:)`` gives them.
+    @inline(__always)
     private static func number(_ name: StaticString) -> UInt64 {
         let count = name.utf8CodeUnitCount
         precondition(count >= 4)
@@ -41,6 +44,7 @@ struct OrderedMembers {
     }
 
     /// The same for a member that no message of ours is without.
+    @inline(__always)
     mutating func require(_ name: StaticString, _ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
         guard try find(name, &scan) else { throw JSONReader.Unusual() }
     }
@@ -51,6 +55,7 @@ struct OrderedMembers {
     }
 
     /// As ``find(_:_:)``, where another member comes next, or none.
+    @inline(never)
     private mutating func search(
         _ name: StaticString, _ scan: inout CanonicalScan
     ) throws(JSONReader.Unusual) -> Bool {
@@ -102,6 +107,7 @@ struct OrderedMembers {
         passed(name)
     }
 
+    @inline(__always)
     private mutating func passed(_ name: Range<Int>) {
         last = name
         separator = UInt8(ascii: ",")

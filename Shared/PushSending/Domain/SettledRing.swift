@@ -133,8 +133,11 @@ struct SettledRing {
             if names.count < start + Self.nameSlot {
                 names.append(contentsOf: repeatElement(0, count: start + Self.nameSlot - names.count))
             }
-            names[start] = UInt8(name.count)
-            for (offset, byte) in name.enumerated() { names[start + 1 + offset] = byte }
+            names.withUnsafeMutableBytes { names in
+                names[start] = UInt8(name.count)
+                UnsafeMutableRawBufferPointer(rebasing: names[start + 1..<start + Self.nameSlot])
+                    .copyMemory(from: UnsafeRawBufferPointer(name))
+            }
             return true
         }
     }
