@@ -65,7 +65,7 @@ struct CanonicalScan {
         return start..<place
     }
 
-    /// Reads an array.
+    /// Reads an array whose elements are most of what is left.
     @inline(__always)
     mutating func elements<Element>(
         _ read: (inout CanonicalScan) throws(JSONReader.Unusual) -> Element
@@ -83,6 +83,23 @@ struct CanonicalScan {
         }
         try expect(UInt8(ascii: "]"))
         return elements
+    }
+
+    /// Reads an array of ids.
+    @inline(__always)
+    mutating func ids<Element>(_ make: (UUID) -> Element) throws(JSONReader.Unusual) -> [Element] {
+        var elements: [Element] = []
+        elements.reserveCapacity(numberOfIDs)
+        _ = try rows { (scan, _) throws(JSONReader.Unusual) in elements.append(make(try scan.uuid())) }
+        return elements
+    }
+
+    /// How many the array that comes next has: all are as long, and have a comma behind them but for the last.
+    private var numberOfIDs: Int {
+        let (first, width) = (place + 1, 39)
+        var comma = first + width - 1
+        while comma < bytes.count, bytes[comma] == UInt8(ascii: ",") { comma += width }
+        return (comma - first) / width + 1
     }
 
     /// Goes through an array, with the place of each element; returns how many there are.

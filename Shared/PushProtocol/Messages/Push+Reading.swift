@@ -47,7 +47,7 @@ extension Push.Target {
         let addresses = try members.find(#""addresses":"#, &scan) ? try scan.passing() : nil
         let badges = try members.find(#""badges":"#, &scan) ? try scan.passing() : nil
         try members.require(#""devices":"#, &scan)
-        var targets = try scan.elements { (scan) throws(JSONReader.Unusual) in Self(of: try scan.uuid()) }
+        var targets = try scan.ids(Self.init(of:))
         if var addresses, try !addresses.takesNull() {
             try addresses.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
                 try scan.optionalWord(Push.Address.self)
