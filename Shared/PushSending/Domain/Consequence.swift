@@ -13,7 +13,7 @@ package enum Consequence: Hashable, Sendable {
     case reauthenticate(reason: String)
     /// This connection is of no use: open a new one and send once more; a second time is `otherwise`.
     case reconnect(reason: String, otherwise: Persistence)
-    /// The server is going away: open a new connection, and send this target again no sooner than `floor`.
+    /// The connection is of no use, or is going away: open a new one, and send this target again no sooner than `floor`.
     case leave(floor: Duration, reason: String)
     /// Our credentials or configuration are at fault: the lane stops and keeps its queue. Never about the token.
     case halt(reason: String)

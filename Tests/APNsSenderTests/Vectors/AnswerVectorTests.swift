@@ -69,7 +69,7 @@ import Testing
     @Test func `B14: too many provider tokens are not answered with another one`() {
         #expect(
             consequence(429, reason: "TooManyProviderTokenUpdates")
-                == .backOff(floor: .seconds(10), reason: "TooManyProviderTokenUpdates"))
+                == .leave(floor: .seconds(10), reason: "TooManyProviderTokenUpdates"))
     }
 
     @Test func `B15: too many requests are this token's affair`() {

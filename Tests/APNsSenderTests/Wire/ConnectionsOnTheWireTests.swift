@@ -171,4 +171,21 @@ import Testing
         await sender.stop()
         await apns.server.shutdown()
     }
+
+    /// As one is whose first request had waited for it since before the key changed.
+    @Test func `a connection that keeps to another token is given up`() async throws {
+        let apns = try await ScriptedAPNs.start { request, _ in
+            request.connection == 1
+                ? [.respond(status: 429, body: Array(#"{"reason":"TooManyProviderTokenUpdates"}"#.utf8))]
+                : [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key())
+        #expect(try await sender.send(.sample()).outcomes.isEmpty)
+        sender.time.advance(by: .seconds(30))
+        #expect(try await sender.send(.sample(), attempt: 2).answers.map(\.disposition) == [.accepted])
+        #expect(apns.requests.map(\.connection) == [1, 2])
+        #expect(Set(apns.requests.map { $0.headers["authorization"] }).count == 1)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
 }

@@ -63,7 +63,9 @@ extension APNsWire {
         case .idleTimeout:
             return .reconnect(reason: word, otherwise: .backsOff(floor: Self.floor))
         case .tooManyProviderTokenUpdates:
-            return .backOff(floor: floor ?? Self.floor, reason: word)
+            // It is counted for each connection, which keeps to the token that it saw first: one of before a key changed, where a
+            // request had waited for a connection meanwhile. Another connection takes ours.
+            return .leave(floor: floor ?? Self.floor, reason: word)
         case .tooManyRequests:
             return .throttle(floor: floor ?? Self.floor, reason: word)
         case .internalServerError, .serviceUnavailable:
