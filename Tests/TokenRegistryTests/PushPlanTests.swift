@@ -33,7 +33,7 @@ import Testing
     }
 
     static func plan(_ notification: PushProtocol.Notification, _ registrations: [Registration]) -> PushPlan {
-        let devices = Dictionary(grouping: registrations) { AppUser(app: $0.app, user: $0.user) }
+        let devices = notification.recipients.map { recipient in registrations.filter { $0.user == recipient.user } }
         return PushPlan(notification, devices: devices, now: now)
     }
 

@@ -25,12 +25,17 @@ struct Campaign: Hashable, Sendable {
 
 /// Some of an audience, in the order of the walk.
 struct CampaignPage: Hashable, Sendable {
-    var users: [UserID]
-    var devices: [AppUser: [Registration]]
+    var members: [Member]
     /// The last user who was looked at, whether meant or not; `nil`: there is nobody after this page.
     var end: String?
     /// How many registrations or members were looked at to make it.
     var looked: Int
+
+    struct Member: Hashable, Sendable {
+        var user: UserID
+        /// Those of the user's registrations that are meant.
+        var devices: [Registration]
+    }
 }
 
 /// What one step of a campaign leads to.
@@ -47,12 +52,13 @@ struct CampaignStep: Hashable, Sendable {
         notification.trace = notification.trace.next(id: id)
         notification.lane = .bulk
         notification.audience = nil
-        notification.recipients = page.users.map { user in
-            .init(user: user, notification: DerivedID.notification(campaign: campaign.id, recipient: user))
+        notification.recipients = page.members.map { member in
+            .init(
+                user: member.user, notification: DerivedID.notification(campaign: campaign.id, recipient: member.user))
         }
-        plan = PushPlan(notification, devices: page.devices, now: now)
+        plan = PushPlan(notification, devices: page.members.map(\.devices), now: now)
         tally = CampaignTally(
-            users: Int64(page.users.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
+            users: Int64(page.members.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
             pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }),
             looked: Int64(page.looked))
         next = cursor.advanced(past: page.end, by: tally)

@@ -7,12 +7,12 @@ struct PushPlan: Hashable, Sendable {
     var pushes: [Push]
     var outcomes: [Outcomes]
 
-    /// Plans `notification` for the devices its recipients have.
+    /// Plans `notification` for the registrations its recipients have, each one's in the recipients' order.
     ///
     /// Only registrations of the kinds that its push type may go to get it. The same notification and devices give the
     /// same messages with the same ids, in the same order. A notification that has expired gives `expired` outcomes and
     /// no push.
-    init(_ notification: Notification, devices: [AppUser: [Registration]], now: Timestamp) {
+    init(_ notification: Notification, devices: [[Registration]], now: Timestamp) {
         if let expiresAt = notification.expiresAt, expiresAt <= now {
             let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
             let everybody = notification.broadcast.map { [Outcome(of: $0, .expired, at: now)] } ?? []
@@ -24,21 +24,17 @@ struct PushPlan: Hashable, Sendable {
             self.init(pushes: [notification.push(to: broadcast, at: now)], outcomes: [])
             return
         }
+        precondition(devices.count == notification.recipients.count, "somebody would be passed over")
         let kinds = KindSelection(notification.content)
-        var targets: [Destination: [Push.Target]] = [:]
+        var groups = TargetGroups()
         var without: [Outcome] = []
-        for recipient in notification.recipients {
-            let registrations = devices[AppUser(app: notification.app, user: recipient.user), default: []]
-                .filter { kinds.includes($0, scope: notification.scope) }.withoutSecondAddresses
-            if registrations.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
-            for registration in registrations {
-                let destination = Destination(
-                    provider: registration.provider, environment: registration.environment, topic: registration.topic)
-                targets[destination, default: []].append(Push.Target(recipient, on: registration))
-            }
+        for (recipient, registrations) in zip(notification.recipients, devices) {
+            let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses
+            if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
+            for place in fitting.indices { groups.add(recipient, on: fitting[place]) }
         }
         self.init(
-            pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
+            pushes: groups.sorted.flatMap { notification.pushes(to: $0.destination, $0.targets) },
             outcomes: without.isEmpty ? [] : [Outcomes(of: notification, without, "no-device")])
     }
 
@@ -49,7 +45,7 @@ struct PushPlan: Hashable, Sendable {
 }
 
 /// What separates one push from another: a sender's lane has one host and one credential, and a push has one topic.
-private struct Destination: Hashable, Comparable {
+private struct Destination: Comparable {
     let provider: Provider
     let environment: ProviderEnvironment
     /// Absent: the one that follows from the app and the push type.
@@ -64,6 +60,30 @@ private struct Destination: Hashable, Comparable {
         let word = "push.\(provider.rawValue).\(environment.rawValue)"
         return topic.map { "\(word).\($0)" } ?? word
     }
+
+    func isOf(_ registration: Registration) -> Bool {
+        provider == registration.provider && environment == registration.environment && topic == registration.topic
+    }
+}
+
+/// The targets of each destination. There are a handful of those, so that looking at each is the quickest way to one.
+private struct TargetGroups {
+    private var groups: [(destination: Destination, targets: [Push.Target])] = []
+
+    var sorted: [(destination: Destination, targets: [Push.Target])] {
+        groups.sorted { $0.destination < $1.destination }
+    }
+
+    mutating func add(_ recipient: Notification.Recipient, on registration: Registration) {
+        let target = Push.Target(recipient, on: registration)
+        for place in groups.indices where groups[place].destination.isOf(registration) {
+            groups[place].targets.append(target)
+            return
+        }
+        let destination = Destination(
+            provider: registration.provider, environment: registration.environment, topic: registration.topic)
+        groups.append((destination, [target]))
+    }
 }
 
 extension Notification {
@@ -77,43 +97,46 @@ extension Notification {
         }
     }
 
+    /// More bytes than everything in a push but content and targets has: ids, app, names.
+    private static var pushEnvelope: Int { 4096 }
+
     /// Splits by count, and by the bytes that a push may have on the bus.
     private func chunks(of targets: [Push.Target]) -> [[Push.Target]] {
         // What cannot be encoded here fails where the push is; its size then does not matter.
         let content = (try? WireCoding.encode(content).count) ?? 0
-        let room = WireCoding.maximumBodySize - content - PushSize.envelope
+        let room = WireCoding.maximumBodySize - content - Self.pushEnvelope
         var chunks: [[Push.Target]] = []
-        var size = room
-        for target in targets {
-            let bytes = PushSize.target + target.token.secret.utf8.count
-            if size + bytes > room || chunks[chunks.count - 1].count == Push.maximumTargets {
-                chunks.append([])
-                size = 0
+        var (begin, size) = (0, 0)
+        for place in targets.indices {
+            let bytes = Push.Target.limit + targets[place].token.secret.utf8.count
+            if place > begin, size + bytes > room || place - begin == Push.maximumTargets {
+                chunks.append(Array(targets[begin..<place]))
+                (begin, size) = (place, 0)
             }
-            chunks[chunks.count - 1].append(target)
             size += bytes
         }
-        return chunks
+        // Nearly always there is one, which needs no copy.
+        return begin == 0 ? [targets] : chunks + [Array(targets[begin...])]
     }
 }
 
-extension KindSelection {
-    /// Whether a registration gets it. FCM knows no scopes: what an app may have several of is Apple's.
-    func includes(_ registration: Registration, scope: String?) -> Bool {
-        guard includes(registration.kind) else { return false }
-        switch registration.provider {
-        case .apns: return scope == nil || registration.scope == scope
+extension [Registration] {
+    /// Those that get it. Most people's all do, and are not copied.
+    fileprivate func fitting(_ kinds: KindSelection, scope: String?) -> Self {
+        let isWhole = indices.allSatisfy { self[$0].fits(kinds, scope: scope) }
+        return isWhole ? self : filter { $0.fits(kinds, scope: scope) }
+    }
+}
+
+extension Registration {
+    /// FCM knows no scopes: what an app may have several of is Apple's.
+    func fits(_ kinds: KindSelection, scope: String?) -> Bool {
+        guard kinds.includes(kind) else { return false }
+        switch provider {
+        case .apns: return scope == nil || self.scope == scope
         case .fcm: return true
         }
     }
-}
-
-/// Generous bounds for the parts of a push's JSON, in bytes.
-private enum PushSize {
-    /// Everything but content and targets: ids, app, names.
-    static let envelope = 4096
-    /// A target without its token: two UUIDs, a time, a badge, and the names of the members.
-    static let target = 256
 }
 
 extension Content {

@@ -28,30 +28,20 @@ struct NotificationHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
-        let users = Self.recipients(of: batch)
-        let devices = try await Outage.ofDatabase { try await store.devices(of: users) }
+        let recipients = BatchRecipients(of: batch.map(\.message))
+        let devices = try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
         let now = now()
         var verdicts: [Verdict] = []
-        for delivery in batch {
+        for (delivery, places) in zip(batch, recipients.places) {
             courtesy.heard(of: delivery.message.lane)
             if let audience = delivery.message.audience {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {
-                let plan = PushPlan(delivery.message, devices: devices, now: now)
+                let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now)
                 verdicts.append(Verdict.done(try plan.outbound()))
             }
         }
         return verdicts
-    }
-
-    private static func recipients(of batch: [Delivery<PushProtocol.Notification>]) -> Set<AppUser> {
-        var users = Set<AppUser>(minimumCapacity: batch.reduce(0) { $0 + $1.message.recipients.count })
-        for delivery in batch {
-            for recipient in delivery.message.recipients {
-                users.insert(AppUser(app: delivery.message.app, user: recipient.user))
-            }
-        }
-        return users
     }
 
     private func open(_ notification: PushProtocol.Notification, to audience: Audience) async throws -> Verdict {

@@ -29,16 +29,15 @@ extension CampaignStore {
         let last = try await database.query(AudienceQueries.end(of: span, in: campaign.app, limit: limit)).first
         let end = try last?.decode(String.self, at: 0)
         let page = AudienceQueries.Span(after: span.after, upTo: end ?? span.upTo)
-        var users: [UserID] = []
-        var devices: [AppUser: [Registration]] = [:]
+        var members: [CampaignPage.Member] = []
         var count = 0
         for row in try await database.query(AudienceQueries.everyone(in: page, of: campaign)) {
             let registration = try Registration(row)
-            if users.last != registration.user { users.append(registration.user) }
-            devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+            if members.last?.user != registration.user { members.append(.init(user: registration.user, devices: [])) }
+            members[members.count - 1].devices.append(registration)
             count += 1
         }
-        return CampaignPage(users: users, devices: devices, end: end, looked: end == nil ? count : max(limit, count))
+        return CampaignPage(members: members, end: end, looked: end == nil ? count : max(limit, count))
     }
 
     private func members(
@@ -46,19 +45,17 @@ extension CampaignStore {
     ) async throws(PostgresError) -> CampaignPage {
         var users: [UserID] = []
         for row in try await database.query(query) { users.append(try row.decode(UserID.self, at: 0)) }
-        var devices: [AppUser: [Registration]] = [:]
+        var devices: [UserID: [Registration]] = [:]
         if !users.isEmpty {
             for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {
                 let registration = try Registration(row)
-                devices[AppUser(app: registration.app, user: registration.user), default: []].append(registration)
+                devices[registration.user, default: []].append(registration)
             }
         }
-        let end = users.count < limit ? nil : users.last?.rawValue
-        let looked = users.count
+        var members = users.map { CampaignPage.Member(user: $0, devices: devices[$0, default: []]) }
         // Who has no device that fits the filter is not among the audience; who has none at all hears of it.
-        if campaign.audience.devices != nil {
-            users.removeAll { devices[AppUser(app: campaign.app, user: $0)] == nil }
-        }
-        return CampaignPage(users: users, devices: devices, end: end, looked: looked)
+        if campaign.audience.devices != nil { members.removeAll(where: \.devices.isEmpty) }
+        let end = users.count < limit ? nil : users.last?.rawValue
+        return CampaignPage(members: members, end: end, looked: users.count)
     }
 }

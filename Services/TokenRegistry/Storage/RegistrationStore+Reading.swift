@@ -9,37 +9,32 @@ extension RegistrationStore {
     /// The most queries of a batch that run beside each other: a single connection keeps one core of the database busy.
     static let queriesAtOnce = 3
 
-    /// The active registrations of all these users, each user's in the order of their ids; in one query for every
-    /// ``usersAtOnce``. Who has none is not among them.
-    func devices(of users: Set<AppUser>) async throws(PostgresError) -> [AppUser: [Registration]] {
-        let users = Array(users)
+    /// The active registrations of each of these users, in the users' order, and each user's in the order of their ids; in
+    /// one query for every ``usersAtOnce``. A user is named once.
+    func devices(of users: [AppUser]) async throws(PostgresError) -> [[Registration]] {
         var parts = stride(from: 0, to: users.count, by: Self.usersAtOnce).map {
-            Array(users[$0..<min($0 + Self.usersAtOnce, users.count)])
+            users[$0..<min($0 + Self.usersAtOnce, users.count)]
         }
         let answers = await withTaskGroup { group in
             for _ in 0..<Self.queriesAtOnce {
                 guard let part = parts.popLast() else { break }
-                group.addTask { await registrations(of: part) }
+                group.addTask { (part.startIndex, await registrations(of: Array(part))) }
             }
-            var answers: [Result<[[Registration]], PostgresError>] = []
+            var answers: [(Int, Result<[[Registration]], PostgresError>)] = []
             while let answer = await group.next() {
                 answers.append(answer)
-                if let part = parts.popLast() { group.addTask { await registrations(of: part) } }
+                if let part = parts.popLast() {
+                    group.addTask { (part.startIndex, await registrations(of: Array(part))) }
+                }
             }
             return answers
         }
-        var devices: [AppUser: [Registration]] = [:]
+        var devices: [[Registration]] = []
         devices.reserveCapacity(users.count)
-        for answer in answers {
-            for registrations in try answer.get() {
-                guard let first = registrations.first else { continue }
-                devices[AppUser(app: first.app, user: first.user)] = registrations
-            }
-        }
+        for (_, answer) in answers.sorted(by: { $0.0 < $1.0 }) { devices.append(contentsOf: try answer.get()) }
         return devices
     }
 
-    /// Those of each user, in the users' order.
     private func registrations(of users: [AppUser]) async -> Result<[[Registration]], PostgresError> {
         do throws(PostgresError) {
             var registrations = [[Registration]](repeating: [], count: users.count)

@@ -46,7 +46,7 @@ enum AudienceFixture {
                 let page = try await store.page(of: campaign!, after: cursor.position, upTo: upper, limit: limit)
                 let step = CampaignStep(campaign!, at: cursor, page, now: .now)
                 told += step.plan.pushes.flatMap(\.targets).map(\.token.secret)
-                without += page.users.filter { user in
+                without += page.members.map(\.user).filter { user in
                     step.plan.outcomes.flatMap(\.outcomes).contains {
                         $0.notification == DerivedID.notification(campaign: campaign!.id, recipient: user)
                     }

@@ -115,8 +115,8 @@ import Testing
                 while !cursor.isAtEnd {
                     guard case .granted(let upper) = try await store.claim(cursor, redelivered: false) else { break }
                     let page = try await store.page(of: campaign, after: cursor.position, upTo: upper, limit: 700)
-                    for user in page.users { #expect(seen.insert(user).inserted) }
-                    count += page.users.count
+                    for member in page.members { #expect(seen.insert(member.user).inserted) }
+                    count += page.members.count
                     cursor = cursor.advanced(past: page.end, by: .init())
                 }
                 #expect((2900...3100).contains(count), "\(count)")

@@ -144,10 +144,10 @@ import Testing
     ) async throws {
         let users = ["a", "b", "c"].map { UserID(rawValue: $0)! }
         let keys = models.flatMap { model in users.map { AppUser(app: model.app, user: $0) } }
-        let devices = try await store.devices(of: Set(keys))
+        let devices = Dictionary(uniqueKeysWithValues: zip(keys, try await store.devices(of: keys)))
         for (index, model) in models.enumerated() {
             for user in users {
-                let found = Set(devices[AppUser(app: model.app, user: user), default: []].map(\.device))
+                let found = Set(devices[AppUser(app: model.app, user: user)]!.map(\.device))
                 // The first difference is told, and ends the test: what follows from it says nothing.
                 try #require(found == model.devices(of: user), "\(place), app \(index), user \(user)")
             }
