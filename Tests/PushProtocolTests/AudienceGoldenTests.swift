@@ -57,6 +57,11 @@ import Testing
         (#""to": "everyone""#, #""to": "topic""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "topic", "topic": "a b""#, "audience.topic"),
         (#""to": "everyone""#, #""to": "users", "users": [], "part": 3, "of": 2"#, "audience.part"),
+        // What was meant to narrow, and would not.
+        (#""devices""#, #""device""#, "audience.device"),
+        (#""locale""#, #""language""#, "audience.devices.language"),
+        (#""until""#, #""to""#, "audience.devices.appVersion.to"),
+        (#""after""#, #""since""#, "audience.devices.lastSeen.since"),
     ])
     func `what is no audience is refused by the member's name`(good: String, bad: String, path: String) throws {
         var text = String(decoding: try Golden.bytes("notification.everyone.v1.json"), as: UTF8.self)

@@ -34,10 +34,13 @@ package struct Audience: Hashable, Sendable {
 }
 
 extension Audience: Codable {
-    private enum CodingKeys: String, CodingKey { case campaign, to, topic, tag, users, part, of, devices, rate }
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case campaign, to, topic, tag, users, part, of, devices, rate
+    }
     private enum Word: String, Codable { case everyone, topic, tag, users }
 
     package init(from decoder: any Decoder) throws {
+        try decoder.refuseOthers(than: CodingKeys.self)
         let container = try decoder.container(keyedBy: CodingKeys.self)
         campaign = try container.decode(UUID.self, forKey: .campaign)
         switch try container.decode(Word.self, forKey: .to) {

@@ -1,6 +1,6 @@
 /// Which devices of an audience's members: those for which all that is asked here is known and fits. What is absent is not
-/// asked; an empty list fits nothing.
-package struct DeviceFilter: Codable, Hashable, Sendable {
+/// asked; an empty list fits nothing; what nobody knows is refused.
+package struct DeviceFilter: Encodable, Hashable, Sendable {
     package var platform: [Platform]?
     /// Ranges of BCP 47 (RFC 4647 §3.3.1): `de` takes `de` and `de-CH`, not `den`. Case does not matter.
     package var locale: [String]?
@@ -32,7 +32,7 @@ package struct DeviceFilter: Codable, Hashable, Sendable {
     }
 
     /// From `from`, itself included, until `until`, itself excluded; absent: without that bound.
-    package struct Versions: Codable, Hashable, Sendable {
+    package struct Versions: Encodable, Hashable, Sendable {
         package var from: AppVersion?
         package var until: AppVersion?
 
@@ -43,7 +43,7 @@ package struct DeviceFilter: Codable, Hashable, Sendable {
     }
 
     /// From `after`, itself included, until `before`, itself excluded; absent: without that bound.
-    package struct Moments: Codable, Hashable, Sendable {
+    package struct Moments: Encodable, Hashable, Sendable {
         package var after: Timestamp?
         package var before: Timestamp?
 
@@ -51,5 +51,44 @@ package struct DeviceFilter: Codable, Hashable, Sendable {
             self.after = after
             self.before = before
         }
+    }
+}
+
+extension DeviceFilter: Decodable {
+    private enum CodingKeys: String, CodingKey, CaseIterable { case platform, locale, timeZone, appVersion, lastSeen }
+
+    package init(from decoder: any Decoder) throws {
+        try decoder.refuseOthers(than: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            platform: try container.decodeIfPresent([Platform].self, forKey: .platform),
+            locale: try container.decodeIfPresent([String].self, forKey: .locale),
+            timeZone: try container.decodeIfPresent([String].self, forKey: .timeZone),
+            appVersion: try container.decodeIfPresent(Versions.self, forKey: .appVersion),
+            lastSeen: try container.decodeIfPresent(Moments.self, forKey: .lastSeen))
+    }
+}
+
+extension DeviceFilter.Versions: Decodable {
+    private enum CodingKeys: String, CodingKey, CaseIterable { case from, until }
+
+    package init(from decoder: any Decoder) throws {
+        try decoder.refuseOthers(than: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            from: try container.decodeIfPresent(AppVersion.self, forKey: .from),
+            until: try container.decodeIfPresent(AppVersion.self, forKey: .until))
+    }
+}
+
+extension DeviceFilter.Moments: Decodable {
+    private enum CodingKeys: String, CodingKey, CaseIterable { case after, before }
+
+    package init(from decoder: any Decoder) throws {
+        try decoder.refuseOthers(than: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            after: try container.decodeIfPresent(Timestamp.self, forKey: .after),
+            before: try container.decodeIfPresent(Timestamp.self, forKey: .before))
     }
 }
