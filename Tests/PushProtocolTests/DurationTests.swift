@@ -13,4 +13,13 @@ import Testing
         #expect(duration.wholeMilliseconds == milliseconds)
         #expect(Timestamp(milliseconds: 7) + duration == Timestamp(milliseconds: 7 + milliseconds))
     }
+
+    @Test func `no moment that somebody may have written is too far away to reckon with`() {
+        let (first, last) = (Timestamp(milliseconds: .min), Timestamp(milliseconds: .max))
+        let now = Timestamp(milliseconds: 1_767_225_600_000)
+        #expect(first - now == .milliseconds(Int64.min) && last - first == .milliseconds(Int64.max))
+        #expect(first - last == .milliseconds(Int64.min) && now - first == .milliseconds(Int64.max))
+        #expect(last + .seconds(1) == last && first - Duration.seconds(1) == first)
+        #expect(first.rounded(downTo: .seconds(3600)) == first)
+    }
 }

@@ -1,7 +1,8 @@
 package import FoundationEssentials
 
 /// A moment, on the wire as whole milliseconds since 1970-01-01T00:00:00Z, which is what APNs' `timestamp` counts and
-/// what registration times are compared in.
+/// what registration times are compared in. Anybody may have written one: where sums and differences would not be moments any
+/// more, they are the last or the first there is.
 package struct Timestamp: Hashable, Comparable, Sendable {
     package let milliseconds: Int64
 
@@ -22,13 +23,16 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     package static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
 
     package static func + (a: Timestamp, b: Duration) -> Timestamp {
-        Timestamp(milliseconds: a.milliseconds + b.wholeMilliseconds)
+        Timestamp(milliseconds: a.milliseconds.plus(b.wholeMilliseconds))
     }
 
     package static func - (a: Timestamp, b: Duration) -> Timestamp { a + (.zero - b) }
 
     /// How long after `b` this moment is; negative if before.
-    package static func - (a: Timestamp, b: Timestamp) -> Duration { .milliseconds(a.milliseconds - b.milliseconds) }
+    package static func - (a: Timestamp, b: Timestamp) -> Duration {
+        let (difference, overflows) = a.milliseconds.subtractingReportingOverflow(b.milliseconds)
+        return .milliseconds(overflows ? (a < b ? .min : .max) : difference)
+    }
 
     /// The last moment that is no later and lies a whole number of `step` after 1970 began.
     ///
@@ -36,7 +40,14 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     package func rounded(downTo step: Duration) -> Timestamp {
         let length = step.wholeMilliseconds
         let offset = milliseconds % length
-        return Timestamp(milliseconds: milliseconds - (offset < 0 ? offset + length : offset))
+        return Timestamp(milliseconds: milliseconds.plus(offset < 0 ? -offset - length : -offset))
+    }
+}
+
+extension Int64 {
+    fileprivate func plus(_ other: Int64) -> Int64 {
+        let (sum, overflows) = addingReportingOverflow(other)
+        return overflows ? (other < 0 ? .min : .max) : sum
     }
 }
 

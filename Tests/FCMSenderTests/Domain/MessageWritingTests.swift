@@ -24,9 +24,10 @@ import Testing
             var value = Push.sample(
                 provider: .fcm, targets: badges.map { .sample(token: "fcm\"Tok_1:APA", badge: $0) })
             value.content = Content.random(&random)
-            value.expiresAt =
-                Bool.random(using: &random)
-                ? nil : .sample + .milliseconds(Int.random(in: -5000...5000, using: &random))
+            let near = Timestamp.sample + .milliseconds(Int.random(in: -5000...5000, using: &random))
+            // Anybody may have written what is no moment of ours.
+            let far = [Timestamp(milliseconds: .min), Timestamp(milliseconds: .max)].randomElement(using: &random)
+            value.expiresAt = [nil, nil, near, near, far].randomElement(using: &random)!
             let came = try Push.decode(wireBody: try value.wireBody())
             if let text = came.contentText,
                 FCMMessage.write(text, badge: badges[0], expiresAt: came.expiresAt, now: .sample) != nil
