@@ -75,7 +75,8 @@ extension Push {
 extension Push.Target {
     static func random(_ random: inout SplitMix) -> Push.Target {
         Push.Target(
-            device: .random(&random), token: DeviceToken(secret: "token\(random.next())"),
+            device: .random(&random),
+            token: DeviceToken(secret: "token\(random.next())\(["", "", "", #"\"é"#].randomElement(using: &random)!)"),
             address: .maybe(&random) { Push.Address.allCases.randomElement(using: &$0)! },
             notification: .random(&random), badge: .maybe(&random) { Int.random(in: -1...1000, using: &$0) },
             registeredAt: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)))

@@ -66,7 +66,7 @@ package struct ByteCursor: ~Copyable {
     }
 
     /// Writes a text of which nothing has to be escaped, in its quotes.
-    mutating func put(quoted text: String) {
+    package mutating func put(quoted text: String) {
         put("\"")
         put(text: text)
         put("\"")

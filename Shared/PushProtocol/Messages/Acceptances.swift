@@ -36,10 +36,6 @@ struct Acceptances {
                 && outcomes[place].elsewhere == nil
         }
     }
-
-    static func shareNotification(_ outcomes: [Outcome]) -> Bool {
-        outcomes.indices.allSatisfy { outcomes[$0].notification == outcomes[0].notification }
-    }
 }
 
 extension Outcome {

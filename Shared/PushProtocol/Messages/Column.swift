@@ -41,3 +41,26 @@ extension KeyedDecodingContainer {
         return column
     }
 }
+
+extension ByteCursor {
+    /// Writes what a ``Column`` of this part of each row is.
+    @inline(__always)
+    mutating func column<Row, Value: Equatable>(
+        of rows: UnsafeBufferPointer<Row>, _ part: (Row) -> Value, _ write: (inout ByteCursor, Value) -> Void
+    ) {
+        let isShared = rows.dropFirst().allSatisfy { part($0) == part(rows[0]) }
+        let written = isShared ? UnsafeBufferPointer(rebasing: rows.prefix(1)) : rows
+        list(of: written) { json, row in write(&json, part(row)) }
+    }
+
+    /// Writes an array with a value for each row.
+    @inline(__always)
+    mutating func list<Row>(of rows: UnsafeBufferPointer<Row>, _ write: (inout ByteCursor, Row) -> Void) {
+        put("[")
+        for place in rows.indices {
+            if place > 0 { put(",") }
+            write(&self, rows[place])
+        }
+        put("]")
+    }
+}

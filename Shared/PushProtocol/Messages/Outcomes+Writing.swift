@@ -36,7 +36,6 @@ extension Outcomes {
     /// As ``written()``, for a table of acceptances; `nil` where something in its texts has to be escaped.
     private func writtenAcceptances() -> [UInt8]? {
         guard trace.isPlain else { return nil }
-        let isShared = Acceptances.shareNotification(outcomes)
         var limit = 512 + app.rawValue.utf8.count + trace.length
         var isNamed = false
         for place in outcomes.indices {
@@ -53,20 +52,18 @@ extension Outcomes {
             json.put(#"{"accepted":{"at":"#)
             json.put(outcomes[0].at.milliseconds)
             outcomes.withUnsafeBufferPointer { outcomes in
-                json.put(#","devices":["#)
-                for place in outcomes.indices {
-                    if let device = outcomes[place].device { json.element(place, device) }
+                json.put(#","devices":"#)
+                json.list(of: outcomes) { json, outcome in
+                    if let device = outcome.device { json.put(quoted: device, .upper) }
                 }
                 if isNamed {
-                    json.put(#"],"ids":["#)
-                    for place in outcomes.indices { json.element(place, outcomes[place].providerName) }
+                    json.put(#","ids":"#)
+                    json.list(of: outcomes) { json, outcome in json.put(outcome.providerName) }
                 }
-                json.put(#"],"notifications":["#)
-                for place in isShared ? 0..<1 : outcomes.indices {
-                    json.element(place, outcomes[place].notification)
-                }
+                json.put(#","notifications":"#)
+                json.column(of: outcomes, \.notification) { json, id in json.put(quoted: id, .upper) }
             }
-            json.put(#"]},"app":"#)
+            json.put(#"},"app":"#)
             json.put(quoted: app.rawValue)
             if let environment {
                 json.put(#","environment":"#)
@@ -86,14 +83,7 @@ extension Outcomes {
 }
 
 extension ByteCursor {
-    /// Writes one of an array's elements.
-    fileprivate mutating func element(_ place: Int, _ id: UUID) {
-        if place > 0 { put(",") }
-        put(quoted: id, .upper)
-    }
-
-    fileprivate mutating func element(_ place: Int, _ name: ProviderName?) {
-        if place > 0 { put(",") }
+    fileprivate mutating func put(_ name: ProviderName?) {
         guard let name else { return put("null") }
         if let id = name.id { put(quoted: id, .lower) } else { put(quoted: name.text) }
     }

@@ -41,8 +41,8 @@ extension Push {
 }
 
 extension Push.Target {
-    /// What each takes at most, but for its token: two ids, two numbers, an address.
-    fileprivate static let limit = 2 * 39 + 2 * 21 + 15 + 3
+    /// The most bytes that each takes, but for its token: two ids, two numbers, an address.
+    package static let limit = 2 * 39 + 2 * 21 + 15 + 3
 }
 
 extension ByteCursor {
@@ -65,37 +65,12 @@ extension ByteCursor {
             put(",")
         }
         put(#""devices":"#)
-        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.device, .upper) }
+        list(of: targets) { json, target in json.put(quoted: target.device, .upper) }
         put(#","notifications":"#)
         column(of: targets, \.notification) { json, notification in json.put(quoted: notification, .upper) }
         put(#","registeredAt":"#)
         column(of: targets, \.registeredAt) { json, moment in json.put(moment.milliseconds) }
         put(#","tokens":"#)
-        list(targets, upTo: targets.count) { json, target in json.put(quoted: target.token.secret) }
-    }
-
-    /// Writes what a ``Column`` of these parts is.
-    @inline(__always)
-    private mutating func column<Value: Equatable>(
-        of targets: UnsafeBufferPointer<Push.Target>, _ part: (Push.Target) -> Value,
-        _ write: (inout ByteCursor, Value) -> Void
-    ) {
-        let isShared = targets.dropFirst().allSatisfy { part($0) == part(targets[0]) }
-        list(targets, upTo: isShared ? min(targets.count, 1) : targets.count) { json, target in
-            write(&json, part(target))
-        }
-    }
-
-    @inline(__always)
-    private mutating func list(
-        _ targets: UnsafeBufferPointer<Push.Target>, upTo count: Int,
-        _ write: (inout ByteCursor, Push.Target) -> Void
-    ) {
-        put("[")
-        for row in 0..<count {
-            if row > 0 { put(",") }
-            write(&self, targets[row])
-        }
-        put("]")
+        list(of: targets) { json, target in json.put(quoted: target.token.secret) }
     }
 }

@@ -76,9 +76,7 @@ package final class FCMRendering: PushRendering {
             if let escaped {
                 escaped.withUnsafeBufferPointer { json.put($0) }
             } else {
-                json.put("\"")
-                json.put(text: address.text)
-                json.put("\"")
+                json.put(quoted: address.text)
             }
             // An override may have taken away everything that was rendered.
             if filled > 2 { json.put(",") }
