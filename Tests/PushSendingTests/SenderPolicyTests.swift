@@ -12,13 +12,32 @@ struct SenderPolicyTests {
 
     @Test(arguments: [1, 6, 20, 100, 500])
     func `a batch has few more targets than are sent at once, whatever its pushes have`(count: Int) throws {
-        let zeros = String(repeating: "0", count: 56)
-        let push = Push.sample(
-            targets: (0..<count).map { .sample(token: zeros + String($0 + 0x1000_0000, radix: 16)) })
-        let pushes = min(max(policy.batchBytes / (try push.wireBody().count), 1), policy.batchSize)
+        let pushes = try self.pushes(like: Push.sample(targets: Self.targets(count)))
         #expect(pushes * count <= max(count, 250))
+        #expect(pushes * count >= min(count, 100))
         // Of those with one target as many go into a batch as it may have.
         #expect(count > 1 || pushes == policy.batchSize)
+    }
+
+    @Test func `a long text leaves room for company`() throws {
+        var push = Push.sample(targets: Self.targets(1))
+        push.content.body = String(repeating: "a", count: 3000)
+        #expect(try pushes(like: push) >= 8)
+    }
+
+    private func pushes(like push: Push) throws -> Int {
+        min(max(policy.batchBytes / (try push.wireBody().count), 1), policy.batchSize)
+    }
+
+    /// As a campaign tells as many people.
+    private static func targets(_ count: Int) -> [Push.Target] {
+        (0..<count).map { number in
+            Push.Target(
+                device: DerivedID.caused(by: DerivedID.namespace, "device", index: number),
+                token: DeviceToken(secret: String(repeating: "0", count: 60) + String(number + 0x1000, radix: 16)),
+                notification: DerivedID.caused(by: DerivedID.namespace, "notification", index: number),
+                registeredAt: Timestamp(milliseconds: 1_767_220_000_000 + Int64(number)))
+        }
     }
 }
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 import PushSending
 
-/// A push as the registry makes it of a chat message, and what becomes of it.
+/// A push as the registry makes it of a chat message to so many users, and what becomes of it.
 enum BenchPush {
     static let app = AppID(rawValue: "family-portal")!
     static let now = Timestamp(milliseconds: 1_767_225_600_000)
@@ -12,7 +12,6 @@ enum BenchPush {
             title: "New message", body: "Pat: " + String(repeating: "are you coming tonight? ", count: 5),
             sound: "default", category: "chat_message", thread: "family",
             data: ["message_id": "00000000000000000001", "thread_id": .null])
-        let notification = id(1, number)
         return Push(
             trace: Trace(id: id(2, number), correlation: "event-\(number)", causation: "notification-\(number)"),
             app: app, provider: provider, environment: .production, lane: .interactive, content: content,
@@ -21,8 +20,9 @@ enum BenchPush {
                 let digits = String(number * targets + target, radix: 16)
                 let zeros = String(repeating: "0", count: 64 - digits.count)
                 return Push.Target(
-                    device: id(3, target), token: DeviceToken(secret: zeros + digits), notification: notification,
-                    badge: 3, registeredAt: Timestamp(milliseconds: 1_767_220_000_000))
+                    device: id(3, target), token: DeviceToken(secret: zeros + digits),
+                    notification: id(1, number, of: target), badge: 3,
+                    registeredAt: Timestamp(milliseconds: 1_767_220_000_000 + Int64(target) * 977))
             })
     }
 
@@ -47,10 +47,11 @@ enum BenchPush {
             })
     }
 
-    private static func id(_ kind: UInt8, _ number: Int) -> UUID {
+    private static func id(_ kind: UInt8, _ number: Int, of target: Int = 0) -> UUID {
         UUID(
             uuid: (
-                kind, 0, 0, 0, 0, 0, 0x50, 0, 0x80, 0, 0, 0, UInt8(truncatingIfNeeded: number >> 24),
+                kind, 0, 0, 0, UInt8(truncatingIfNeeded: target >> 8), UInt8(truncatingIfNeeded: target), 0x50, 0, 0x80,
+                0, 0, 0, UInt8(truncatingIfNeeded: number >> 24),
                 UInt8(truncatingIfNeeded: number >> 16), UInt8(truncatingIfNeeded: number >> 8),
                 UInt8(truncatingIfNeeded: number)
             ))
@@ -81,12 +82,12 @@ struct PushTemplate: Sendable {
     init(targets: Int, provider: Provider) {
         let first = BenchPush.body(targets: targets, provider: provider, number: 0)
         text = first
-        // Ids of the notification and of the push end in the number; tokens and sentences need not differ.
-        let marks = ["01000000-0000-5000-8000-", "02000000-0000-5000-8000-"].map { Array($0.utf8) }
+        // Ids of the notifications and of the push end in the number; tokens and sentences need not differ.
+        let marks = ["01000000-", "02000000-"].map { Array($0.utf8) }
         holes = first.indices.filter { place in
             marks.contains { first[place...].starts(with: $0) }
         }.map { $0 + 32 }
-        precondition(holes.count == 2)
+        precondition(holes.count == targets + 1)
     }
 
     func body(_ number: Int) -> [UInt8] {

@@ -73,7 +73,7 @@ class Bus:
 
 @dataclass
 class Pushes:
-    """Messages for one provider's queue, each to so many devices; no two of them the same."""
+    """Messages for one provider's queue, each to so many users with a device each; no two of them the same."""
 
     bus: Bus
     provider: str
@@ -112,7 +112,8 @@ class Pushes:
             "expiresAt": 4102444800000,
             "targets": {
                 "badges": [3], "devices": [f"00000003-0000-5000-8000-{number:012x}" for number in range(self.targets)],
-                "notifications": [f"00000001-0000-5000-8000-{HOLE}"], "registeredAt": [1767220000000],
+                "notifications": [f"00000001-{number:04x}-5000-8000-{HOLE}" for number in range(self.targets)],
+                "registeredAt": [1767220000000 + number * 977 for number in range(self.targets)],
                 "tokens": [token(number) for number in range(self.targets)],
             },
         }

@@ -178,7 +178,7 @@ class Crowd:
 
         stream = Stream(
             "notifications", f"interactive.{APP}", "application/json", INTERACTIVE, message,
-            lambda body: (target["notification"].lower() for target in json.loads(body)["targets"]))
+            lambda body: (name.lower() for name in json.loads(body)["targets"]["notifications"]))
         return delays(self.stack, stream, rate, seconds, is_over)
 
 
