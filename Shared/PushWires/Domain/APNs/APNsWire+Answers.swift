@@ -64,7 +64,8 @@ extension APNsWire {
             return .reconnect(reason: word, otherwise: .backsOff(floor: Self.floor))
         case .tooManyProviderTokenUpdates:
             // It is counted for each connection, which keeps to the token that it saw first: one of before a key changed, where a
-            // request had waited for a connection meanwhile. Another connection takes ours.
+            // request had waited for a connection meanwhile. Other connections take ours, and where they do not, since
+            // another process mints tokens of this key, the shut lane bounds how often new ones are opened.
             return .leave(floor: floor ?? Self.floor, reason: word)
         case .tooManyRequests:
             return .throttle(floor: floor ?? Self.floor, reason: word)
