@@ -43,23 +43,22 @@ extension KeyedDecodingContainer {
 }
 
 extension ByteCursor {
-    /// Writes what a ``Column`` of this part of each row is.
+    /// Writes what a ``Column`` with these values in so many rows is. By their places: a row has many parts to copy.
     @inline(__always)
-    mutating func column<Row, Value: Equatable>(
-        of rows: UnsafeBufferPointer<Row>, _ part: (Row) -> Value, _ write: (inout ByteCursor, Value) -> Void
+    mutating func column<Value: Equatable>(
+        of rows: Int, _ value: (Int) -> Value, _ write: (inout ByteCursor, Value) -> Void
     ) {
-        let isShared = rows.dropFirst().allSatisfy { part($0) == part(rows[0]) }
-        let written = isShared ? UnsafeBufferPointer(rebasing: rows.prefix(1)) : rows
-        list(of: written) { json, row in write(&json, part(row)) }
+        let isShared = (0..<rows).dropFirst().allSatisfy { value($0) == value(0) }
+        list(of: isShared ? min(rows, 1) : rows) { json, row in write(&json, value(row)) }
     }
 
-    /// Writes an array with a value for each row.
+    /// Writes an array with a value for each of so many rows.
     @inline(__always)
-    mutating func list<Row>(of rows: UnsafeBufferPointer<Row>, _ write: (inout ByteCursor, Row) -> Void) {
+    mutating func list(of rows: Int, _ write: (inout ByteCursor, Int) -> Void) {
         put("[")
-        for place in rows.indices {
-            if place > 0 { put(",") }
-            write(&self, rows[place])
+        for row in 0..<rows {
+            if row > 0 { put(",") }
+            write(&self, row)
         }
         put("]")
     }

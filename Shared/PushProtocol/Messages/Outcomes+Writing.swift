@@ -53,15 +53,17 @@ extension Outcomes {
             json.put(outcomes[0].at.milliseconds)
             outcomes.withUnsafeBufferPointer { outcomes in
                 json.put(#","devices":"#)
-                json.list(of: outcomes) { json, outcome in
-                    if let device = outcome.device { json.put(quoted: device, .upper) }
+                json.list(of: outcomes.count) { json, row in
+                    if let device = outcomes[row].device { json.put(quoted: device, .upper) }
                 }
                 if isNamed {
                     json.put(#","ids":"#)
-                    json.list(of: outcomes) { json, outcome in json.put(outcome.providerName) }
+                    json.list(of: outcomes.count) { json, row in json.put(outcomes[row].providerName) }
                 }
                 json.put(#","notifications":"#)
-                json.column(of: outcomes, \.notification) { json, id in json.put(quoted: id, .upper) }
+                json.column(of: outcomes.count, { outcomes[$0].notification }) { json, id in
+                    json.put(quoted: id, .upper)
+                }
             }
             json.put(#"},"app":"#)
             json.put(quoted: app.rawValue)

@@ -50,7 +50,7 @@ extension ByteCursor {
     fileprivate mutating func put(columnsOf targets: UnsafeBufferPointer<Push.Target>) {
         if targets.contains(where: { $0.address != nil }) {
             put(#""addresses":"#)
-            column(of: targets, \.address) { json, address in
+            column(of: targets.count, { targets[$0].address }) { json, address in
                 guard let address else { return json.put("null") }
                 json.put(quoted: address.rawValue)
             }
@@ -58,19 +58,19 @@ extension ByteCursor {
         }
         if targets.contains(where: { $0.badge != nil }) {
             put(#""badges":"#)
-            column(of: targets, \.badge) { json, badge in
+            column(of: targets.count, { targets[$0].badge }) { json, badge in
                 guard let badge else { return json.put("null") }
                 json.put(Int64(badge))
             }
             put(",")
         }
         put(#""devices":"#)
-        list(of: targets) { json, target in json.put(quoted: target.device, .upper) }
+        list(of: targets.count) { json, row in json.put(quoted: targets[row].device, .upper) }
         put(#","notifications":"#)
-        column(of: targets, \.notification) { json, notification in json.put(quoted: notification, .upper) }
+        column(of: targets.count, { targets[$0].notification }) { json, id in json.put(quoted: id, .upper) }
         put(#","registeredAt":"#)
-        column(of: targets, \.registeredAt) { json, moment in json.put(moment.milliseconds) }
+        column(of: targets.count, { targets[$0].registeredAt }) { json, moment in json.put(moment.milliseconds) }
         put(#","tokens":"#)
-        list(of: targets) { json, target in json.put(quoted: target.token.secret) }
+        list(of: targets.count) { json, row in json.put(quoted: targets[row].token.secret) }
     }
 }

@@ -16,18 +16,18 @@ from local_stack import ROOT
 
 # Instructions for each time, or for each target where a push has a hundred.
 BOUNDS = {
-    "decode-push": 15_100,
-    "decode-push-of-100": 1_700,
-    "encode-outcomes-of-100": 620,
+    "decode-push": 14_100,
+    "decode-push-of-100": 2_300,
+    "encode-outcomes-of-100": 860,
     "render-apns": 12_900,
     "render-fcm": 12_400,
     "classify-accepted-apns": 750,
-    "classify-unregistered-apns": 13_300,
+    "classify-unregistered-apns": 13_000,
     "classify-accepted-fcm": 2_600,
     "classify-unregistered-fcm": 46_800,
-    "stage": 38_600,
-    "stage-of-100": 13_400,
-    "stage-fcm": 44_600,
+    "stage": 38_300,
+    "stage-of-100": 14_300,
+    "stage-fcm": 43_200,
 }
 # What a process costs before it does anything drops out between two runs.
 FEW, MANY = 200, 1200
