@@ -26,15 +26,17 @@ struct PushPlan: Hashable, Sendable {
         }
         precondition(devices.count == notification.recipients.count, "somebody would be passed over")
         let kinds = KindSelection(notification.content)
-        var groups = TargetGroups()
+        var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
             let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses
             if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
-            for place in fitting.indices { groups.add(recipient, on: fitting[place]) }
+            for place in fitting.indices {
+                targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
+            }
         }
         self.init(
-            pushes: groups.sorted.flatMap { notification.pushes(to: $0.destination, $0.targets) },
+            pushes: targets.sorted { $0.key < $1.key }.flatMap { notification.pushes(to: $0.key, $0.value) },
             outcomes: without.isEmpty ? [] : [Outcomes(of: notification, without, "no-device")])
     }
 
@@ -45,11 +47,20 @@ struct PushPlan: Hashable, Sendable {
 }
 
 /// What separates one push from another: a sender's lane has one host and one credential, and a push has one topic.
-private struct Destination: Comparable {
+private struct Destination: Hashable, Comparable {
     let provider: Provider
     let environment: ProviderEnvironment
     /// Absent: the one that follows from the app and the push type.
     let topic: String?
+
+    init(of registration: Registration) {
+        provider = registration.provider
+        environment = registration.environment
+        topic = registration.topic
+    }
+
+    /// The rest has four values, and hashing it for every target costs more than to meet one of them twice.
+    func hash(into hasher: inout Hasher) { hasher.combine(topic) }
 
     static func < (a: Destination, b: Destination) -> Bool {
         (a.provider, a.environment, a.topic ?? "") < (b.provider, b.environment, b.topic ?? "")
@@ -59,30 +70,6 @@ private struct Destination: Comparable {
     var word: String {
         let word = "push.\(provider.rawValue).\(environment.rawValue)"
         return topic.map { "\(word).\($0)" } ?? word
-    }
-
-    func isOf(_ registration: Registration) -> Bool {
-        provider == registration.provider && environment == registration.environment && topic == registration.topic
-    }
-}
-
-/// The targets of each destination. There are a handful of those, so that looking at each is the quickest way to one.
-private struct TargetGroups {
-    private var groups: [(destination: Destination, targets: [Push.Target])] = []
-
-    var sorted: [(destination: Destination, targets: [Push.Target])] {
-        groups.sorted { $0.destination < $1.destination }
-    }
-
-    mutating func add(_ recipient: Notification.Recipient, on registration: Registration) {
-        let target = Push.Target(recipient, on: registration)
-        for place in groups.indices where groups[place].destination.isOf(registration) {
-            groups[place].targets.append(target)
-            return
-        }
-        let destination = Destination(
-            provider: registration.provider, environment: registration.environment, topic: registration.topic)
-        groups.append((destination, [target]))
     }
 }
 

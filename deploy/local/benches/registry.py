@@ -117,7 +117,7 @@ class Bench:
 
     def broadcasting(self) -> None:
         self.crowd.resize(self.options.broadcast)
-        before = self.interactive(10, lambda: False)
+        before = self.interactive(20, lambda: False)
         drain_queues(self.stack)
         campaign = str(uuid.uuid4())
         begin = time.monotonic()
