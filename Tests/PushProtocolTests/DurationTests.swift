@@ -21,5 +21,7 @@ import Testing
         #expect(first - last == .milliseconds(Int64.min) && now - first == .milliseconds(Int64.max))
         #expect(last + .seconds(1) == last && first - Duration.seconds(1) == first)
         #expect(first.rounded(downTo: .seconds(3600)) == first)
+        #expect(now + .seconds(Int64.max) == last && first - Duration.seconds(Int64.max) == first)
+        #expect((first - last).wholeMilliseconds == .min && (.zero - (first - last)).wholeMilliseconds == .max)
     }
 }

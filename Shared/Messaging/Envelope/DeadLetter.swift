@@ -77,7 +77,7 @@ package struct DeadLetter: Sendable {
                 let key = keys.first?.text
             else { continue }
             guard case .timestamp(let seconds)? = death["time"] else { return (exchange, key, nil) }
-            return (exchange, key, Timestamp(milliseconds: seconds * 1000))
+            return (exchange, key, Timestamp(milliseconds: 0) + .seconds(seconds))
         }
         return nil
     }

@@ -99,7 +99,7 @@ struct Settlement: Sendable {
         guard let left = patience else { return }
         patience = left - 1
         guard left <= 1 else { return }
-        let age = Duration.milliseconds(now.milliseconds - inbound.firstSeen.milliseconds)
+        let age = now - inbound.firstSeen
         let level = Settlement.detours.last { $0.delay <= age } ?? Settlement.detours[0]
         let place = "exchange \(message.exchange.name), routing key \(message.routingKey)"
         conclusion = .postpone(

@@ -45,7 +45,8 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 }
 
 extension Int64 {
-    fileprivate func plus(_ other: Int64) -> Int64 {
+    /// The sum, or the last number there is in its direction.
+    func plus(_ other: Int64) -> Int64 {
         let (sum, overflows) = addingReportingOverflow(other)
         return overflows ? (other < 0 ? .min : .max) : sum
     }

@@ -6,14 +6,15 @@ import Testing
 
 @Suite struct SettlementTests {
     private func settlement(
-        _ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1, patience: Int? = nil
+        _ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1, patience: Int? = nil,
+        firstSeen: Int64 = 5
     )
         -> Settlement
     {
         let delivery = delivery(
             1, exchange: ExchangeName.return.name,
             properties: AMQPProperties(headers: [
-                HeaderName.attempt: .int(Int64(attempt)), HeaderName.firstSeen: .int(5),
+                HeaderName.attempt: .int(Int64(attempt)), HeaderName.firstSeen: .int(firstSeen),
             ]))
         let inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 7))
         return Settlement(
@@ -64,6 +65,18 @@ import Testing
         #expect(copy.text == "{}")
         #expect(copy.properties.headers[HeaderName.attempt]?.int == 4)
         #expect(settlement.conclusion.reason?.code == "outbound-unroutable")
+    }
+
+    /// An operator may have written the headers of what comes back; no number in one ends a process.
+    @Test(arguments: [(Int64.min, "15m"), (Int64.max, "5s")])
+    func `a message of no age that can be makes way too`(firstSeen: Int64, level: String) {
+        var settlement = settlement(.done, outbound: [.notification("a")], patience: 1, firstSeen: firstSeen)
+        settlement.record([.returned(code: 312, text: "NO_ROUTE")], now: Timestamp(milliseconds: 1_767_225_600_000))
+        guard case .move(let copy) = settlement.next else {
+            Issue.record("nothing is published")
+            return
+        }
+        #expect(copy.exchange == "retry.\(level)")
     }
 
     @Test(arguments: [AMQPConfirmation.nacked, .returned(code: 404, text: "NOT_FOUND")])
