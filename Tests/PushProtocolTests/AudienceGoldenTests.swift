@@ -73,6 +73,18 @@ import Testing
         #expect(message.hasPrefix("\(path) is"), "\(message)")
     }
 
+    @Test(arguments: ["0f1e2d", "cGhvbmUtb2YtYmVydG9sdA", "phone-1"])
+    func `what may be a token is not quoted where a member was expected`(token: String) throws {
+        var text = String(decoding: try Golden.bytes("notification.everyone.v1.json"), as: UTF8.self)
+        text.replace("\"locale\"", with: "\"\(token)\"")
+        let error = #expect(throws: WireError.self) {
+            _ = try PushProtocol.Notification.decode(wireBody: Array(text.utf8))
+        }
+        let message = error.map { "\($0)" } ?? ""
+        #expect(message.hasPrefix("audience.devices is invalid: has an unknown member; there are"), "\(message)")
+        #expect(!message.contains(token))
+    }
+
     @Test func `a notification to nobody is refused`() throws {
         var text = String(decoding: try Golden.bytes("notification.topic.v1.json"), as: UTF8.self)
         text.replace("\"recipients\"", with: "\"others\"")

@@ -40,8 +40,7 @@ extension Audience: Codable {
     private enum Word: String, Codable { case everyone, topic, tag, users }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseOthers(than: CodingKeys.self)
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(exactly: CodingKeys.self)
         campaign = try container.decode(UUID.self, forKey: .campaign)
         switch try container.decode(Word.self, forKey: .to) {
         case .everyone: members = .everyone

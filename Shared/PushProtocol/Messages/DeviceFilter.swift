@@ -58,8 +58,7 @@ extension DeviceFilter: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case platform, locale, timeZone, appVersion, lastSeen }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseOthers(than: CodingKeys.self)
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(exactly: CodingKeys.self)
         self.init(
             platform: try container.decodeIfPresent([Platform].self, forKey: .platform),
             locale: try container.decodeIfPresent([String].self, forKey: .locale),
@@ -73,8 +72,7 @@ extension DeviceFilter.Versions: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case from, until }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseOthers(than: CodingKeys.self)
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(exactly: CodingKeys.self)
         self.init(
             from: try container.decodeIfPresent(AppVersion.self, forKey: .from),
             until: try container.decodeIfPresent(AppVersion.self, forKey: .until))
@@ -85,8 +83,7 @@ extension DeviceFilter.Moments: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable { case after, before }
 
     package init(from decoder: any Decoder) throws {
-        try decoder.refuseOthers(than: CodingKeys.self)
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(exactly: CodingKeys.self)
         self.init(
             after: try container.decodeIfPresent(Timestamp.self, forKey: .after),
             before: try container.decodeIfPresent(Timestamp.self, forKey: .before))
