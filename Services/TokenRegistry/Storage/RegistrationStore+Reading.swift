@@ -12,26 +12,24 @@ extension RegistrationStore {
     /// The active registrations of each of these users, in the users' order, and each user's in the order of their ids; in
     /// one query for every ``usersAtOnce``. A user is named once.
     func devices(of users: [AppUser]) async throws(PostgresError) -> [[Registration]] {
-        var parts = stride(from: 0, to: users.count, by: Self.usersAtOnce).map {
-            users[$0..<min($0 + Self.usersAtOnce, users.count)]
-        }
-        let answers = await withTaskGroup { group in
-            for _ in 0..<Self.queriesAtOnce {
-                guard let part = parts.popLast() else { break }
-                group.addTask { (part.startIndex, await registrations(of: Array(part))) }
-            }
-            var answers: [(Int, Result<[[Registration]], PostgresError>)] = []
-            while let answer = await group.next() {
-                answers.append(answer)
-                if let part = parts.popLast() {
-                    group.addTask { (part.startIndex, await registrations(of: Array(part))) }
+        typealias Answer = (start: Int, registrations: Result<[[Registration]], PostgresError>)
+        let answers = await withTaskGroup(of: Answer.self) { group in
+            var answers: [Answer] = []
+            for start in stride(from: 0, to: users.count, by: Self.usersAtOnce) {
+                if start >= Self.queriesAtOnce * Self.usersAtOnce, let answer = await group.next() {
+                    answers.append(answer)
                 }
+                let part = Array(users[start..<min(start + Self.usersAtOnce, users.count)])
+                group.addTask { (start, await registrations(of: part)) }
             }
+            for await answer in group { answers.append(answer) }
             return answers
         }
         var devices: [[Registration]] = []
         devices.reserveCapacity(users.count)
-        for (_, answer) in answers.sorted(by: { $0.0 < $1.0 }) { devices.append(contentsOf: try answer.get()) }
+        for answer in answers.sorted(by: { $0.start < $1.start }) {
+            devices.append(contentsOf: try answer.registrations.get())
+        }
         return devices
     }
 
