@@ -19,8 +19,11 @@ struct PushTableTests {
 
     private static func table(_ changes: [String: String?] = [:]) -> String {
         let columns = columns.merging(changes.compactMapValues { $0 }) { $1 }.filter { changes[$0.key] != .some(nil) }
-        return "{" + columns.sorted { $0.key < $1.key }.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",")
-            + "}"
+        return object(columns.sorted { $0.key < $1.key })
+    }
+
+    private static func object(_ members: [(key: String, value: String)]) -> String {
+        "{" + members.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",") + "}"
     }
 
     @Test(arguments: [
@@ -49,10 +52,7 @@ struct PushTableTests {
     }
 
     @Test func `columns in another order, or twice, are left to the general decoder`() throws {
-        let backwards =
-            "{"
-            + Self.columns.sorted { $0.key > $1.key }.map { #""\#($0.key)":\#($0.value)"# }
-            .joined(separator: ",") + "}"
+        let backwards = Self.object(Self.columns.sorted { $0.key > $1.key })
         #expect(Push.read(Self.body(backwards)) == nil)
         #expect(try Push.decode(wireBody: Self.body(backwards)) == Push.decode(wireBody: Self.body(Self.table())))
         #expect(Push.read(Self.body("{" + #""tokens":["c","d"],"# + Self.table().dropFirst())) == nil)

@@ -70,7 +70,7 @@ extension Digest {
         case .daily(let usual):
             // A moment earlier: what begins to count at that very time is told then.
             return DigestTime(time: settings.digestTime ?? usual).next(
-                after: Timestamp(milliseconds: moment.milliseconds - 1), in: zone, last: last)
+                after: moment - .milliseconds(1), in: zone, last: last)
         case .after(let window):
             let at = moment + window
             return DigestTime.Occasion(date: zone.local(at).date, at: at)

@@ -117,7 +117,7 @@ extension [Registration] {
 
 extension Registration {
     /// FCM knows no scopes: what an app may have several of is Apple's.
-    func fits(_ kinds: KindSelection, scope: String?) -> Bool {
+    fileprivate func fits(_ kinds: KindSelection, scope: String?) -> Bool {
         guard kinds.includes(kind) else { return false }
         switch provider {
         case .apns: return scope == nil || self.scope == scope
