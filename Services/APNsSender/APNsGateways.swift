@@ -12,6 +12,8 @@ import ServiceKit
 /// there is one client for each of them and host, and one token source for each key, whoever shares them.
 struct APNsGateways {
     private(set) var byLane: [LaneKey: ProviderGateway] = [:]
+    /// Where each app's pushes are handled: on the loop of its key's or certificates' connections.
+    private(set) var executors: [AppID: any TaskExecutor] = [:]
     /// The lanes whose key or certificate is of no use, and why.
     private(set) var unusable: [LaneKey: String] = [:]
 
@@ -21,6 +23,7 @@ struct APNsGateways {
     private let logger: Logger
     /// Those of the lanes with a signing key.
     private(set) var clients: [HTTP2Client] = []
+    private var executorsOfKeys: [ProviderToken: EventLoopExecutor] = [:]
     private var sources: [ProviderToken: CredentialCache] = [:]
     private var files: [ProviderToken: CredentialFile<String>] = [:]
     private var transports: [KeyConnection: HTTP2Transport] = [:]
@@ -54,8 +57,10 @@ struct APNsGateways {
             switch apns.credential {
             case .key(let key): try await add(app.id, apns, key)
             case .certificates(let certificates):
+                let executor = EventLoopExecutor(eventLoopGroup.next())
+                executors[app.id] = executor
                 for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {
-                    try await add(app.id, apns, files, environment)
+                    try await add(app.id, apns, files, environment, on: executor.eventLoop)
                 }
             }
         }
@@ -68,22 +73,27 @@ struct APNsGateways {
         _ = await file.look()
         let source = sources[key] ?? key.source(file, clock: clock)
         sources[key] = source
+        let executor = executorsOfKeys[key] ?? EventLoopExecutor(eventLoopGroup.next())
+        executorsOfKeys[key] = executor
+        executors[app] = executor
         for environment in apns.environments.sorted() {
             let lane = LaneKey(app: app, environment: environment)
             unusable[lane] = file.problem.map { "\($0)" }
             lanesOfKey[key, default: []].append(lane)
             byLane[lane] = ProviderGateway(
-                wire: APNsWire(topic: apns.topic), credentials: source, transport: try transport(key, environment),
+                wire: APNsWire(topic: apns.topic), credentials: source,
+                transport: try transport(key, environment, on: executor.eventLoop),
                 clock: clock)
         }
     }
 
     private mutating func add(
-        _ app: AppID, _ apns: APNsAppConfiguration, _ files: APNsCertificate, _ environment: ProviderEnvironment
+        _ app: AppID, _ apns: APNsAppConfiguration, _ files: APNsCertificate, _ environment: ProviderEnvironment,
+        on eventLoop: any EventLoop
     ) async throws {
         let lane = LaneKey(app: app, environment: environment)
         let key = CertificateConnection(files: files, topic: apns.topic, environment: environment)
-        let connection = try certificates[key] ?? connection(key)
+        let connection = try certificates[key] ?? connection(key, on: eventLoop)
         certificates[key] = connection
         lanesOfCertificate[key, default: []].append(lane)
         _ = await connection.look()
@@ -110,7 +120,7 @@ struct APNsGateways {
     }
 
     private mutating func transport(
-        _ key: ProviderToken, _ environment: ProviderEnvironment
+        _ key: ProviderToken, _ environment: ProviderEnvironment, on eventLoop: any EventLoop
     ) throws -> HTTP2Transport {
         let connection = KeyConnection(key: key, environment: environment)
         if let known = transports[connection] { return known }
@@ -118,7 +128,7 @@ struct APNsGateways {
         // With provider tokens APNs takes one stream until a request has proved itself (A.3).
         configuration.startsWithOneStream = true
         let client = try HTTP2Client(
-            endpoint: try endpoint(environment), configuration: configuration, eventLoopGroup: eventLoopGroup,
+            endpoint: try endpoint(environment), configuration: configuration, eventLoopGroup: eventLoop,
             logger: logger)
         clients.append(client)
         let transport = HTTP2Transport(client: client)
@@ -132,14 +142,16 @@ struct APNsGateways {
         for connection in certificates.values { await connection.shutdown() }
     }
 
-    private func connection(_ key: CertificateConnection) throws -> CertifiedConnection {
+    private func connection(
+        _ key: CertificateConnection, on eventLoop: any EventLoop
+    ) throws -> CertifiedConnection {
         let endpoint = try endpoint(key.environment)
         return CertifiedConnection(key.files, topic: key.topic) {
-            [settings, eventLoopGroup, logger] certificate throws(HTTP2Error) -> HTTP2Client in
+            [settings, logger] certificate throws(HTTP2Error) -> HTTP2Client in
             var endpoint = endpoint
             endpoint.tls.clientCertificate = certificate
             return try HTTP2Client(
-                endpoint: endpoint, configuration: settings.client, eventLoopGroup: eventLoopGroup, logger: logger)
+                endpoint: endpoint, configuration: settings.client, eventLoopGroup: eventLoop, logger: logger)
         }
     }
 

@@ -30,7 +30,8 @@ struct APNsSenderApp {
         let revocations = Revocations(provider: .apns, logger: context.logger)
         let stream = try context.read(.senderRevocations, on: bus, apply: revocations.note)
         let handler = PushStageHandler(
-            provider: .apns, lanes: lanes, revocations: revocations, logger: context.logger)
+            provider: .apns, lanes: lanes, executors: gateways.executors, revocations: revocations,
+            logger: context.logger)
         let stage = Stage(
             service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
             logger: context.logger)

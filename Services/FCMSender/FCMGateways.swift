@@ -11,6 +11,8 @@ import ServiceKit
 /// Apps with the same service account share its access tokens and connections, and those of one project its quota.
 struct FCMGateways {
     private(set) var byLane: [LaneKey: FCMGateway] = [:]
+    /// Where each app's pushes are handled: on the loop of its account's connections.
+    private(set) var executors: [AppID: any TaskExecutor] = [:]
     /// Each account with the apps that send with it.
     private(set) var accounts: [(account: FCMAccount, apps: [AppID])] = []
     let quotas: ProjectQuotas
@@ -44,15 +46,17 @@ struct FCMGateways {
         let files = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
         for (file, apps) in files.sorted(by: { $0.key < $1.key }) {
             let (ids, told) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
+            let executor = EventLoopExecutor(eventLoopGroup.next())
             let account = FCMAccount(
                 accountFile: file,
                 client: try HTTP2Client(
-                    endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: eventLoopGroup,
+                    endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: executor.eventLoop,
                     logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
                 joinQuota: { [quotas] project in quotas.join(project, apps: ids, told: told) }, call: fetch.postForm)
             accounts.append((account, ids))
             let trouble = await account.trouble()
             for id in ids {
+                executors[id] = executor
                 let lane = LaneKey(app: id, environment: .production)
                 unusable[lane] = trouble
                 byLane[lane] = FCMGateway(account: account, clock: clock)

@@ -30,7 +30,8 @@ struct FCMSenderApp {
         let revocations = Revocations(provider: .fcm, logger: context.logger)
         let stream = try context.read(.senderRevocations, on: bus, apply: revocations.note)
         let handler = PushStageHandler(
-            provider: .fcm, lanes: lanes, revocations: revocations, logger: context.logger)
+            provider: .fcm, lanes: lanes, executors: gateways.executors, revocations: revocations,
+            logger: context.logger)
         let stage = Stage(
             service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
             logger: context.logger)

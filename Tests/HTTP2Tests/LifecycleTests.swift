@@ -1,5 +1,7 @@
 import HTTP2
 import Logging
+import NIOCore
+import NIOPosix
 import TestSupport
 import Testing
 
@@ -31,6 +33,34 @@ struct LifecycleTests {
             try await eventually("the server is left alone") { harness.server.connections.isEmpty }
             await harness.client.shutdown()
         }
+    }
+
+    @Test func `who awaits answers on the client's loop stays on its thread`() async throws {
+        let server = try await HTTP2Server.start(
+            tls: try TestCertificates.shared().serverTLS, logger: testLogger()
+        ) { _ in [.respond(status: 200)] }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let client = try HTTP2Client(
+            endpoint: try TestCertificates.shared().endpoint(port: server.port), eventLoopGroup: loop,
+            logger: testLogger())
+        #expect(!loop.inEventLoop)
+        await withTaskExecutorPreference(EventLoopExecutor(loop)) {
+            #expect(loop.inEventLoop)
+            for _ in 0..<3 {
+                let answer = try? await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+                #expect(answer?.status == 200)
+                #expect(loop.inEventLoop)
+            }
+            // And so do its children.
+            let isThere = await withTaskGroup { group in
+                group.addTask { loop.inEventLoop }
+                return await group.next()
+            }
+            #expect(isThere == true)
+        }
+        #expect(!loop.inEventLoop)
+        await client.shutdown()
+        await server.shutdown()
     }
 
     @Test func `shutting down waits for no connection that is still being made`() async throws {

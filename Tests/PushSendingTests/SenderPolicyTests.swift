@@ -25,6 +25,19 @@ struct SenderPolicyTests {
         #expect(try pushes(like: push) >= 8)
     }
 
+    @Test func `an app's queues of both lanes are worked on where its connections are`() throws {
+        let app = AppID(rawValue: "demo")!
+        let executor = MarkedExecutor()
+        let handler = PushStageHandler(
+            provider: .apns, lanes: PushLanes([:], provider: .apns, logger: .silent), executors: [app: executor],
+            logger: .silent)
+        for lane in Lane.allCases {
+            let policy = handler.policy(.senderPushes(.apns, lane, app))
+            #expect(policy.executor as? MarkedExecutor === executor)
+            #expect(handler.policy(.senderPushes(.apns, lane, AppID(rawValue: "other")!)).executor == nil)
+        }
+    }
+
     private func pushes(like push: Push) throws -> Int {
         min(max(policy.batchBytes / (try push.wireBody().count), 1), policy.batchSize)
     }

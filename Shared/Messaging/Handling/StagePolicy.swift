@@ -25,11 +25,13 @@ package struct StagePolicy: Sendable {
     package var drainDeadline: Duration
     /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.
     package var backoff: Backoff
+    /// Where the queue's messages are taken in and handled; `nil` leaves it to Swift's own pool of threads.
+    package var executor: (any TaskExecutor)?
 
     package init(
         batchSize: Int = 100, batchBytes: Int = .max, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
         concurrentBatches: Int = 4, promptBatches: Int = 1, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
-        drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff()
+        drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff(), executor: (any TaskExecutor)? = nil
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize
@@ -42,5 +44,6 @@ package struct StagePolicy: Sendable {
         self.unroutableRounds = unroutableRounds
         self.drainDeadline = drainDeadline
         self.backoff = backoff
+        self.executor = executor
     }
 }

@@ -16,7 +16,7 @@ final class QueueWorker: Sendable {
 
     private let runner: BatchRunner
     private let bus: any MessageBus
-    private let policy: StagePolicy
+    let policy: StagePolicy
     private let metrics: StageMetrics
     private let gauges: StageMetrics.QueueGauges
     private let logger: Logger

@@ -59,7 +59,7 @@ package final class Stage: Service, Sendable {
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { group in
                 for await worker in arrivals {
-                    group.addTask {
+                    group.addTask(executorPreference: worker.policy.executor) {
                         await worker.run()
                         self.workerEnded()
                     }

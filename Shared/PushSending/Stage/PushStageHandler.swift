@@ -17,16 +17,21 @@ package struct PushStageHandler: StageHandler {
     private let provider: Provider
     private let sender: PushSender
     private let lanes: PushLanes
+    private let executors: [AppID: any TaskExecutor]
     private let metrics: PushMetrics
     private let pulses: LanePulses
     private let logger: Logger
 
+    /// - Parameter executors: where each app's pushes are handled, best where its connections are; the others' on Swift's own
+    ///   pool of threads.
     package init(
-        provider: Provider, lanes: PushLanes, retry: RetryPolicy = RetryPolicy(),
+        provider: Provider, lanes: PushLanes, executors: [AppID: any TaskExecutor] = [:],
+        retry: RetryPolicy = RetryPolicy(),
         settled: SettledTargets? = nil, revocations: Revocations? = nil, clock: SenderClock = .system, logger: Logger
     ) {
         self.provider = provider
         self.lanes = lanes
+        self.executors = executors
         sender = PushSender(
             lanes: lanes, settled: settled ?? SettledTargets(clock: clock), revocations: revocations, retry: retry,
             concurrency: Self.concurrency, clock: clock)
@@ -44,10 +49,14 @@ package struct PushStageHandler: StageHandler {
     /// its own horizon with the eighth try at the latest, and waiting for a shut lane counts no attempt.
     /// Outcomes that reach no queue wait in place: pushing again would be heard.
     @Sendable package func policy(_ queue: WorkQueue) -> StagePolicy {
-        let isBulk = if case .senderPushes(_, .bulk, _) = queue { true } else { false }
+        guard case .senderPushes(_, let lane, let app) = queue else {
+            preconditionFailure("a sender consumes pushes alone")
+        }
+        let isBulk = lane == .bulk
         return StagePolicy(
             batchSize: isBulk ? 4 : 32, batchBytes: Self.concurrency * Self.bytesOfTarget, batchAge: .milliseconds(2),
-            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, promptBatches: 4, unroutableRounds: nil)
+            prefetch: isBulk ? 64 : 500, concurrentBatches: 40, promptBatches: 4, unroutableRounds: nil,
+            executor: executors[app])
     }
 
     package func decode(_ inbound: Inbound) throws(WireError) -> Push {

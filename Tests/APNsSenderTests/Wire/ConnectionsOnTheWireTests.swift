@@ -18,6 +18,23 @@ import Testing
         (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
     }
 
+    @Test func `each app's pushes are handled where its connections are`() async throws {
+        let apns = try await ScriptedAPNs.start { _, _ in [.respond(status: 200)] }
+        let sender = try await apns.sender(
+            try catalogs.load(
+                "demo: { apns: { topic: com.example.app, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } }",
+                "same: { apns: { topic: com.example.same, key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8 } }",
+                "other: { apns: { topic: com.example.else, key-id: XYZ123DEFG, team-id: DEF123GHIJ, key-file: other.p8 } }"
+            ))
+        func executor(_ app: String) throws -> EventLoopExecutor {
+            try #require(sender.gateways.executors[AppID(rawValue: app)!] as? EventLoopExecutor)
+        }
+        #expect(try executor("demo") === executor("same"))
+        #expect(try executor("demo") !== executor("other"))
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
     @Test func `B01: the provider's id is ours, in whatever case`() async throws {
         let apns = try await ScriptedAPNs.start { request, _ in
             let id = request.headers["apns-id"]?.uppercased() ?? ""

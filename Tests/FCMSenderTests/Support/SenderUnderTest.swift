@@ -54,14 +54,17 @@ struct SenderUnderTest: Sendable {
         }
     }
 
-    /// Takes `push` as the bus would bring it for the `attempt`-th time. Outcomes come in the targets' order.
+    /// Takes `push` as the bus would bring it for the `attempt`-th time, where the stage would. Outcomes come in the targets' order.
     func send(_ push: Push, attempt: Int = 1) async throws -> Result {
         let inbound = Inbound(
             queue: .senderPushes(.fcm, push.lane, push.app), exchange: ExchangeName.pushes.name,
             routingKey: RoutingKey.push(.fcm, push.lane, push.app), body: try push.wireBody(), attempt: attempt,
             firstSeen: time.clock.now())
         let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
-        guard let verdict = try await handler.handle([delivery]).first else { throw NoVerdict() }
+        let verdicts = try await withTaskExecutorPreference(gateways.executors[push.app]) {
+            try await handler.handle([delivery])
+        }
+        guard let verdict = verdicts.first else { throw NoVerdict() }
         let outcomes = try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }
         let places = Dictionary(
             push.targets.enumerated().map { ($1.device, $0) }, uniquingKeysWith: { first, _ in first })
