@@ -117,9 +117,11 @@ struct FCMGateway: PushGateway {
 
     func render(_ push: Push) -> any PushRendering { FCMRendering(push, now: clock.now()) }
 
-    func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer] {
+    func send(
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
+    ) async -> [GatewayAnswer] {
         do throws(CredentialError) {
-            return try await account.gateway().send(copies, of: renderings)
+            return try await account.gateway().send(copies, of: renderings, in: lane)
         } catch {
             return copies.map { _ in .halted(reason: "\(error)") }
         }

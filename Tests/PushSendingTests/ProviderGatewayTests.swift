@@ -16,7 +16,8 @@ import Testing
         let gateway = ProviderGateway(
             wire: StatusWire(consequences: consequences), credentials: mint.cache(time.clock), transport: transport,
             clock: time.clock)
-        return await gateway.send([Copy(of: 0, to: target, delivery: delivery)], of: [gateway.render(.sample())])[0]
+        return await gateway.send(
+            [Copy(of: 0, to: target, delivery: delivery)], of: [gateway.render(.sample())], in: .interactive)[0]
     }
 
     @Test func `what the provider settles is the answer`() async {
@@ -127,7 +128,8 @@ import Testing
                 403: .reauthenticate(reason: "Expired"), 500: .backOff(floor: .seconds(900), reason: "Internal"),
             ]), credentials: mint.cache(time.clock), transport: transport, clock: time.clock)
         let tokens = ["a", "b", "", "c", "d"]
-        let answers = await gateway.send(tokens.map { Copy(of: 0, to: .sample(token: $0)) }, of: [BareRendering()])
+        let answers = await gateway.send(
+            tokens.map { Copy(of: 0, to: .sample(token: $0)) }, of: [BareRendering()], in: .interactive)
         #expect(
             answers == [
                 .settled(.accepted(id: nil)), .settled(.accepted(id: nil)),

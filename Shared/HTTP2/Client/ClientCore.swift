@@ -1,4 +1,3 @@
-import DequeModule
 import Logging
 import NIOCore
 
@@ -18,10 +17,10 @@ final class ClientCore {
     let firstStream: UInt32?
     private let inbox: ClientInbox
 
-    private var waiting: Deque<Call> = []
+    private var waiting = WaitingLine<Call>()
     /// Calls in `waiting` that are not finished yet.
     private var waitingCount = 0
-    /// Calls to be sent again before all others, in their old order.
+    /// Calls to be sent again before all others of their precedence, in their old order.
     private var returned: [Call] = []
     var pool: ConnectionPool
     var connections: [ConnectionPool.ID: ClientChannelHandler] = [:]
@@ -79,11 +78,11 @@ final class ClientCore {
 
     private func assign() {
         if !returned.isEmpty {
-            waiting.prepend(contentsOf: returned)
+            for call in returned.reversed() { waiting.prepend(call, call.burst.requests.precedence) }
             waitingCount += returned.count
             returned.removeAll()
         }
-        while let call = waiting.first {
+        while let call = waiting.next {
             if !call.isFinished {
                 if call.burst.isCut {
                     waitingCount -= 1
@@ -94,7 +93,7 @@ final class ClientCore {
                     open(call, on: connection)
                 }
             }
-            waiting.removeFirst()
+            waiting.removeNext()
         }
     }
 
@@ -140,7 +139,7 @@ final class ClientCore {
             burst.refuse(.closed)
         } else {
             burst.phase = .taken
-            waiting.append(contentsOf: burst.calls)
+            waiting.append(burst.calls, burst.requests.precedence)
             waitingCount += burst.calls.count
             if let due = deadlines.added(burst.deadline) { setDeadlineTimer(due) }
         }
@@ -178,7 +177,7 @@ final class ClientCore {
 
     /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline.
     private func failWaiting(_ error: HTTP2Error) {
-        let failed = waiting + returned
+        let failed = waiting.all + returned
         waiting.removeAll()
         returned.removeAll()
         waitingCount = 0
@@ -197,7 +196,7 @@ final class ClientCore {
         let now = NIODeadline.now()
         var earliest: NIODeadline?
         let open = connections.values.flatMap { $0.calls.inOrder.map(\.value) }
-        for calls in [Array(waiting), open] {
+        for calls in [waiting.all, open] {
             for call in calls where !call.isFinished {
                 let deadline = call.burst.deadline
                 if deadline <= now {

@@ -10,12 +10,16 @@ package protocol HTTP2Requests: Sendable {
     /// The whole body of the request at `index`; empty for none.
     func body(_ index: Int) -> [UInt8]
 
+    /// Whether they go before others that wait for a stream.
+    var precedence: HTTP2Precedence { get }
+
     /// Whether requests that still wait for a stream shall be sent although one was answered with `status`. The others
     /// end as `notProcessed` with the code `withdrawn`.
     func goesOn(after status: Int) -> Bool
 }
 
 extension HTTP2Requests {
+    package var precedence: HTTP2Precedence { .normal }
     package func goesOn(after status: Int) -> Bool { true }
 }
 

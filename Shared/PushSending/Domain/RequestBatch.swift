@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import PushProtocol
+package import PushProtocol
 
 /// Requests to one provider in the form in which they go on the wire: what many of them share stands once.
 ///
@@ -36,14 +36,17 @@ package struct RequestBatch: Sendable {
     package private(set) var entries: [Entry] = []
     /// The path of every request; `nil` where each has its own.
     package let path: String?
+    /// Of the bulk lane's, others go first.
+    package let lane: Lane
     /// The own path, if any, and then the own values of each request, one after the other.
     private var text: [UInt8] = []
     private var ends: [Int] = []
     private var firstValue = 0
 
     /// - Parameter requests: for how many to set room aside.
-    package init(path: String? = nil, expecting requests: Int = 0) {
+    package init(path: String? = nil, lane: Lane = .interactive, expecting requests: Int = 0) {
         self.path = path
+        self.lane = lane
         entries.reserveCapacity(requests)
         ends.reserveCapacity(requests * 4)
         text.reserveCapacity(requests * 192)

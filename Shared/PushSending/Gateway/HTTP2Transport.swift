@@ -1,4 +1,5 @@
 package import HTTP2
+import PushProtocol
 import Synchronization
 
 /// The real transport: one HTTP/2 client, whose connections belong to one credential on one of a provider's hosts.
@@ -59,6 +60,13 @@ private struct BatchOnTheWire: HTTP2Requests {
     }
 
     var count: Int { batch.count }
+
+    var precedence: HTTP2Precedence {
+        switch batch.lane {
+        case .interactive: .normal
+        case .bulk: .background
+        }
+    }
 
     func body(_ index: Int) -> [UInt8] { batch.entries[index].body }
 

@@ -10,8 +10,9 @@ package protocol PushGateway: Sendable {
     func render(_ push: Push) -> any PushRendering
 
     /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
-    /// copy is its answer, in the same order.
-    func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer]
+    /// copy is its answer, in the same order. Where requests wait for the provider, those of the bulk lane let others go
+    /// first.
+    func send(_ copies: [Copy], of renderings: [any PushRendering], in lane: Lane) async -> [GatewayAnswer]
 }
 
 extension PushGateway {
@@ -56,11 +57,13 @@ package struct ProviderGateway: PushGateway {
 
     package func render(_ push: Push) -> any PushRendering { wire.render(push, now: clock.now()) }
 
-    package func send(_ copies: [Copy], of renderings: [any PushRendering]) async -> [GatewayAnswer] {
+    package func send(
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
+    ) async -> [GatewayAnswer] {
         var round = GatewayRound(copies.map(\.delivery))
         var refused: Credential?
         while !round.pending.isEmpty {
-            let batch = write(copies, of: renderings, &round)
+            let batch = write(copies, of: renderings, in: lane, &round)
             guard batch.count > 0 else { break }
             do throws(CredentialError) {
                 let credential =
@@ -86,9 +89,9 @@ package struct ProviderGateway: PushGateway {
 
     /// The requests of everything that is pending; what may not reach the wire is answered.
     private func write(
-        _ copies: [Copy], of renderings: [any PushRendering], _ round: inout GatewayRound
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane, _ round: inout GatewayRound
     ) -> RequestBatch {
-        var batch = RequestBatch(path: wire.path, expecting: round.pending.count)
+        var batch = RequestBatch(path: wire.path, lane: lane, expecting: round.pending.count)
         var letter: Int?
         round.keepPending { place in
             let rendering = copies[place].rendering

@@ -37,7 +37,7 @@ final class OtherEnvironment: Sendable {
             copies: copies,
             answers: await other.gateway.send(
                 copies.map { Copy(of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery) },
-                of: pushes.map { other.gateway.render(push($0)) }))
+                of: pushes.map { other.gateway.render(push($0)) }, in: push(pushes[0]).lane))
         other.gate.report(again.report)
         for (place, answer) in zip(places, again.answers) {
             if answer.isAboutToken { unheard.remove(place) }

@@ -15,7 +15,7 @@ extension PushLanes {
         }
         let push = Push.probe(of: key, provider: provider, now: clock.now())
         let copies = push.targets.map { Copy(of: 0, to: $0) }
-        let answers = await lane.gateway.send(copies, of: [lane.gateway.render(push)])
+        let answers = await lane.gateway.send(copies, of: [lane.gateway.render(push)], in: push.lane)
         report = PushRound(copies: copies, answers: answers).report
         return report == .nothing
     }

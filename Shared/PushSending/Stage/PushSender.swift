@@ -107,7 +107,8 @@ struct PushSender: Sendable {
                     of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce
                 )
             }
-            var round = PushRound(copies: copies, answers: await lane.gateway.send(copies, of: renderings))
+            let answers = await lane.gateway.send(copies, of: renderings, in: jobs[0].message.lane)
+            var round = PushRound(copies: copies, answers: answers)
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             quota?.note(round)

@@ -35,6 +35,25 @@ import Testing
         await apns.server.shutdown()
     }
 
+    @Test func `an interactive push does not wait behind a campaign for a stream`() async throws {
+        let gate = Gate()
+        let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 1)) { _, _ in
+            await gate.pass()
+            return [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key(), connections: 1)
+        async let campaign = sender.send(.sample(lane: .bulk, targets: targets(40)))
+        try await eventually("the first of the campaign") { apns.requests.count == 1 }
+        async let message = sender.send(.sample(targets: [.sample(token: "ffff")]))
+        try await eventually("all others wait") { sender.gateways.clients.map(\.statistics.waiting).reduce(0, +) == 40 }
+        gate.open()
+        #expect(try await message.answers.map(\.disposition) == [.accepted])
+        #expect(try await campaign.answers.map(\.disposition) == Array(repeating: .accepted, count: 40))
+        #expect(apns.requests.map(\.path).firstIndex(of: "/3/device/ffff") == 1)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
     @Test func `B01: the provider's id is ours, in whatever case`() async throws {
         let apns = try await ScriptedAPNs.start { request, _ in
             let id = request.headers["apns-id"]?.uppercased() ?? ""
