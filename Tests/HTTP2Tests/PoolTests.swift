@@ -24,7 +24,23 @@ struct PoolTests {
         #expect(pool.takeStream() == nil)
     }
 
-    @Test func `streams go to the least loaded connection`() {
+    @Test func `streams are taken in runs, each on the least loaded connection`() {
+        var pool = pool()
+        for id in 1...2 {
+            #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
+            pool.becameReady(id, limit: id == 1 ? 1 : 1000)
+            pool.proved(id)
+            #expect(pool.takeStream() == id)
+        }
+        pool.limitChanged(1, to: 1000)
+        #expect((1...63).allSatisfy { _ in pool.takeStream() == 2 })
+        #expect((1...64).allSatisfy { _ in pool.takeStream() == 1 })
+        #expect(pool.takeStream() == 2)
+        pool.drain(2)
+        #expect(pool.takeStream() == 1)
+    }
+
+    @Test func `a full connection ends its run, and the least loaded is next`() {
         var pool = pool()
         for id in 1...2 {
             #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
@@ -37,7 +53,7 @@ struct PoolTests {
         pool.releaseStream(1)
         pool.releaseStream(2)
         #expect(
-            [pool.takeStream(), pool.takeStream(), pool.takeStream(), pool.takeStream()].compactMap { $0 } == [1, 1, 2])
+            [pool.takeStream(), pool.takeStream(), pool.takeStream(), pool.takeStream()].compactMap { $0 } == [2, 1, 1])
     }
 
     @Test func `a lowered limit gives no stream until enough have ended`() {

@@ -157,6 +157,12 @@ struct ConsumerRole: ConnectionRole {
 
     // MARK: - When
 
+    /// With so many deliveries in hand the next ones can wait for each other: they are read together when something is
+    /// settled, and no longer a few at a time, each of which woke this thread and their taker's.
+    private static var enough: Int { 64 }
+
+    var hasEnough: Bool { tracker.pending >= Self.enough }
+
     var deadline: ContinuousClock.Instant? {
         var earliest = tracker.deadline
         for consumption in consumptions.values {

@@ -7,6 +7,9 @@ internal import Logging
 struct ConnectionLoop<Role: ConnectionRole> {
     /// Frames taken before the role gets its turn, when they keep coming.
     private static var framesPerTurn: Int { 4096 }
+    /// How long frames may stay unread after others were read, while the role has enough to do. An order ends it, so mostly it
+    /// is shorter; and who has much in hand and hears nothing sleeps as everybody.
+    private static var rest: Duration { .milliseconds(2) }
     /// A connection that lived this long was a good one: the next back-off starts small again.
     private static var steadyAfter: Duration { .seconds(10) }
 
@@ -110,7 +113,11 @@ struct ConnectionLoop<Role: ConnectionRole> {
             try role.work(&connection, now: now)
             if role.isFinished(now: now) { return }
             if taken == Self.framesPerTurn || connection.hasBufferedFrames { continue }
-            link.wakeup.wait(orReadable: connection.descriptor, timeout: sleep(from: now))
+            if taken > 0, role.hasEnough {
+                link.wakeup.wait(timeout: min(Self.rest, sleep(from: now)))
+            } else {
+                link.wakeup.wait(orReadable: connection.descriptor, timeout: sleep(from: now))
+            }
         }
     }
 

@@ -106,6 +106,9 @@ struct PublisherRole: ConnectionRole {
 
     mutating func blocked(_ isBlocked: Bool) { self.isBlocked = isBlocked }
 
+    /// Confirms are waited for.
+    var hasEnough: Bool { false }
+
     var deadline: ContinuousClock.Instant? {
         switch ending {
         case .running, .now: nil

@@ -22,6 +22,9 @@ struct ConnectionPool {
         var open = 0
         /// It brought a good answer: the peer accepts what we send on it.
         var isProven = false
+
+        /// Whether it takes one more stream.
+        var hasStream: Bool { phase == .ready && open < limit }
     }
 
     enum Growth: Hashable {
@@ -35,6 +38,8 @@ struct ConnectionPool {
     private(set) var members: [Member] = []
     private var lastID = 0
     private var pace: ConnectPace
+    /// Where the last stream was taken, and how many more go there before the choice is made again.
+    private var run: (id: ID, left: Int)?
 
     init(maximum: Int, pace: ConnectPace) {
         self.maximum = maximum
@@ -49,17 +54,23 @@ struct ConnectionPool {
 
     // MARK: Streams
 
-    /// Takes a stream on the least loaded connection that has one left.
+    /// Streams that are taken on one connection before the least loaded is looked for again: one write, and answers that
+    /// come together, where each would have had its own.
+    private static var streamsInRun: Int { 64 }
+
+    /// Takes a stream on a connection that has one left: where the last one was taken, and after a run of them on the
+    /// least loaded.
     mutating func takeStream() -> ID? {
-        var best: Int?
-        for index in members.indices where members[index].phase == .ready && members[index].open < members[index].limit
-        {
-            if let current = best, members[current].open <= members[index].open { continue }
-            best = index
+        if let run, run.left > 0, let index = members.firstIndex(where: { $0.id == run.id && $0.hasStream }) {
+            members[index].open += 1
+            self.run = (run.id, run.left - 1)
+            return run.id
         }
-        guard let best else { return nil }
-        members[best].open += 1
-        return members[best].id
+        guard let index = members.indices.filter({ members[$0].hasStream }).min(by: { members[$0].open < members[$1].open })
+        else { return nil }
+        members[index].open += 1
+        run = (members[index].id, Self.streamsInRun - 1)
+        return members[index].id
     }
 
     mutating func releaseStream(_ id: ID) {

@@ -86,6 +86,25 @@ struct ConsumingTests {
         }
     }
 
+    @Test func `who has much in hand and settles nothing still gets what comes`() async throws {
+        try await RealBroker.withQueue { queue in
+            try await Self.fill(queue, 0..<100)
+            try await RealBroker.withConsumer { consumer in
+                let subscription = consumer.subscribe(queue: queue, prefetch: 300)
+                var held = await Self.take(100, from: subscription)
+                // One at a time: between them the connection has read all there is, and sleeps.
+                for number in 100..<110 {
+                    try await Self.fill(queue, number...number)
+                    held += await Self.take(1, from: subscription)
+                }
+                #expect(held.map(\.text) == (0..<110).map(String.init))
+                consumer.acknowledge(held.map(\.tag))
+                await subscription.cancel()
+            }
+            try await eventually { try await RealBroker.isEmpty(queue) }
+        }
+    }
+
     @Test func `what is requeued comes again, marked`() async throws {
         try await RealBroker.withQueue { queue in
             try await Self.fill(queue, 0..<3)
