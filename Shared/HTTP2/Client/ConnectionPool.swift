@@ -66,11 +66,14 @@ struct ConnectionPool {
             self.run = (run.id, run.left - 1)
             return run.id
         }
-        guard let index = members.indices.filter({ members[$0].hasStream }).min(by: { members[$0].open < members[$1].open })
-        else { return nil }
+        guard let index = leastLoaded else { return nil }
         members[index].open += 1
         run = (members[index].id, Self.streamsInRun - 1)
         return members[index].id
+    }
+
+    private var leastLoaded: Int? {
+        members.indices.lazy.filter { members[$0].hasStream }.min { members[$0].open < members[$1].open }
     }
 
     mutating func releaseStream(_ id: ID) {
