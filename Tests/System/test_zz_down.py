@@ -52,10 +52,12 @@ def test_a_taken_port_is_one_clear_line(tmp_path):
 
 
 def foreground(stack: Stack, told: pathlib.Path) -> subprocess.Popen:
-    """deploy/local/up as a person runs it: in a session of its own, whose terminal sends the Ctrl-C."""
+    """deploy/local/up as a person runs it: in a session of its own, whose terminal sends the Ctrl-C. A shell has what it runs
+    in the background ignore that, and so would whatever comes of these tests there."""
     return subprocess.Popen(
         [LOCAL / "up", "--no-demo"], env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=told.open("w"), start_new_session=True, text=True)
+        stderr=told.open("w"), start_new_session=True, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def test_ctrl_c_stops_everything_that_was_started(stack, tmp_path):
