@@ -32,10 +32,7 @@ struct FCMSenderApp {
         let handler = PushStageHandler(
             provider: .fcm, lanes: lanes, executors: gateways.executors, revocations: revocations,
             logger: context.logger)
-        let stage = Stage(
-            service: context.name, queues: queues, policy: handler.policy, bus: bus.bus, handler: handler,
-            logger: context.logger)
-        context.watch(stage, on: bus)
+        let stage = try context.stage(queues: queues, policy: handler.policy, on: bus, handler: handler)
         let supervisor = LaneSupervisor(lanes: lanes, provider: .fcm, pause: stage.pause, resume: stage.resume)
 
         let census = QuotaCensus(

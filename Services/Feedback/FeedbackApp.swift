@@ -17,15 +17,12 @@ import ServiceKit
         let settings = try FeedbackSettings(context.settings)
         let database = try context.database(schema: "feedback", migration: 4)
         let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices])
-        let stage = Stage(
-            service: context.name, queues: [.feedbackOutcomes], bus: bus.bus,
-            handler: OutcomeHandler(store: EvidenceStore(database.pool, settlingTime: settings.settlingTime)),
-            logger: context.logger)
-        context.watch(stage, on: bus)
-        let erasures = Stage(
-            service: context.name, queues: [.feedbackErasures], bus: bus.bus,
-            handler: ErasureHandler(store: ErasureStore(database.pool)), logger: context.logger)
-        context.watch(erasures, as: "erasures", on: bus)
+        let stage = try context.stage(
+            queues: [.feedbackOutcomes], on: bus,
+            handler: OutcomeHandler(store: EvidenceStore(database.pool, settlingTime: settings.settlingTime)))
+        let erasures = try context.stage(
+            "erasures", queues: [.feedbackErasures], on: bus,
+            handler: ErasureHandler(store: ErasureStore(database.pool)))
 
         let store = JudgementStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)

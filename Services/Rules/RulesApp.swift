@@ -37,19 +37,15 @@ struct RulesApp {
         let database = try context.database(schema: "rules", migration: 11)
 
         let courtesy = Courtesy()
-        let events = Stage(
-            service: context.name, queues: [.rulesEvents], bus: bus.bus,
-            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy),
-            logger: context.logger)
-        let outcomes = Stage(
-            service: context.name, queues: [.rulesOutcomes], bus: bus.bus,
-            handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)), logger: context.logger)
-        let erasures = Stage(
-            service: context.name, queues: [.rulesErasures], bus: bus.bus,
-            handler: ErasureHandler(store: ErasureStore(pool: database.pool)), logger: context.logger)
-        context.watch(events, as: "events", on: bus)
-        context.watch(outcomes, as: "outcomes", on: bus)
-        context.watch(erasures, as: "erasures", on: bus)
+        let events = try context.stage(
+            "events", queues: [.rulesEvents], on: bus,
+            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy))
+        let outcomes = try context.stage(
+            "outcomes", queues: [.rulesOutcomes], on: bus,
+            handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)))
+        let erasures = try context.stage(
+            "erasures", queues: [.rulesErasures], on: bus,
+            handler: ErasureHandler(store: ErasureStore(pool: database.pool)))
 
         let reloader = RuleReloader(directory: directory, shelf: shelf, logger: context.logger)
         let releaser = Releaser(

@@ -29,17 +29,13 @@ import ServiceKit
         let campaigns = CampaignStore(database.pool)
         let courtesy = Courtesy()
 
-        let notifications = Stage(
-            service: context.name, queues: lanes, bus: bus.bus,
+        let notifications = try context.stage(
+            "notifications", queues: lanes, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy),
-            logger: context.logger)
-        let commands = Stage(
-            service: context.name, queues: [.registryDevices], bus: bus.bus,
-            handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger),
-            logger: context.logger)
-        context.watch(notifications, as: "notifications", on: bus)
-        context.watch(commands, as: "commands", on: bus)
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy))
+        let commands = try context.stage(
+            "commands", queues: [.registryDevices], on: bus,
+            handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger))
 
         let router = RegistryAPI.router(
             store: store,

@@ -94,14 +94,33 @@ extension ServiceContext {
         return StreamAssembly(reader: reader, services: [consumer, reader])
     }
 
-    /// A readiness condition for a stage on `bus`: nothing it depends on is away, and its queues can be consumed.
+    /// A stage on `bus`, with a readiness condition: nothing it depends on is away, and its queues can be consumed.
     ///
     /// - Parameter name: tells it from the process's other stages.
-    package func watch(_ stage: Stage, as name: String = "stage", on bus: BusAssembly) {
+    package func stage(
+        _ name: String = "stage", queues: [WorkQueue],
+        policy: @escaping @Sendable (WorkQueue) -> StagePolicy = { _ in StagePolicy() }, on bus: BusAssembly,
+        handler: some StageHandler
+    ) throws(ConfigurationError) -> Stage {
+        let drainDeadline = try drainDeadline
+        let stage = Stage(
+            service: self.name, queues: queues,
+            policy: { queue in
+                var policy = policy(queue)
+                policy.drainDeadline = drainDeadline
+                return policy
+            }, bus: bus.bus, handler: handler, logger: logger)
         let consumer = bus.consumer
         readiness.register(name) {
             StageCondition.state(of: stage.status, on: consumer.state, waiting: consumer.waitingQueues)
         }
+        return stage
+    }
+
+    /// How long a stage may finish what it has begun: four fifths of `HELIOGRAPH_SHUTDOWN_DEADLINE`. What is cut short then
+    /// goes back to the broker while there is still time for it.
+    var drainDeadline: Duration {
+        get throws(ConfigurationError) { try settings.duration(.shutdownDeadline) * 4 / 5 }
     }
 }
 

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -66,10 +67,52 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
+    func `a stage gives back what it cannot finish before the process is made to end`() async throws {
+        try await TestBroker.withVirtualHost { url in
+            let test = try TestContext(.process + .amqp, ["AMQP_URL": url, "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
+            try await AMQPAdministrator.with(test.context.amqp(), logger: test.context.logger) {
+                try await Topology(apps: []).apply(using: $0)
+            }
+            let queue = WorkQueue.feedbackErasures
+            let host = try #require(url.split(separator: "/").last.map(String.init))
+            let bus = try test.context.bus(queues: [queue])
+            let handler = Stuck()
+            let stage = try test.context.stage(queues: [queue], on: bus, handler: handler)
+            var begin = ContinuousClock.now
+            try await test.running(bus.services + [stage]) {
+                _ = try await bus.publisher.publish([AMQPMessage(exchange: "", routingKey: queue.name, body: [])])
+                try await eventually("the stuck batch", within: .seconds(30)) { handler.hasBegun }
+                begin = .now
+            }
+            #expect(begin.duration(to: .now) < .seconds(10))
+            try await eventually("the message", within: .seconds(30)) {
+                try await TestBroker.control("list_queues", "-p", host, "name", "messages_ready")
+                    .contains("\(queue.name)\t1\n")
+            }
+        }
+    }
+
     @Test func `an address that cannot be used is refused with its key and without its password`() throws {
         let test = try TestContext(.amqp, ["AMQP_URL": "amqp://sample:hunter2@host:99999/x"])
         let error = #expect(throws: ConfigurationError.self) { try test.context.amqp() }
         #expect(error?.problems.first?.hasPrefix("AMQP_URL: ") == true)
         #expect(error?.problems.first?.contains("hunter2") == false)
+    }
+}
+
+/// A handler that never finishes of its own accord.
+private final class Stuck: StageHandler {
+    private let begun = Atomic(false)
+
+    var hasBegun: Bool { begun.load(ordering: .relaxed) }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> [UInt8] { inbound.body }
+
+    func handle(_ batch: [Delivery<[UInt8]>]) async throws -> [Verdict] {
+        begun.store(true, ordering: .relaxed)
+        // Cancellation ends it.
+        try await Task.sleep(for: .seconds(3600))
+        return batch.map { _ in .done }
     }
 }
