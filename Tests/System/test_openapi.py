@@ -29,13 +29,13 @@ def counts(done: subprocess.CompletedProcess) -> tuple[int, int]:
 
 
 def test_every_answer_of_the_registry_is_as_described(stack):
-    tags = ("installations", "push", "operator", "description")
+    tags = ("installations", "push", "topics", "operator", "description")
     done = schemathesis(
         stack, f"{stack.env['REGISTRY_URL']}/openapi.yaml", "--max-examples", "25",
         *(option for tag in tags for option in ("--include-tag", tag)))
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 11 and requests > 300
+    assert operations == 14 and requests > 300
 
 
 def test_every_answer_of_rules_is_as_described(stack):

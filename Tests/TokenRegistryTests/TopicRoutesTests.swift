@@ -71,4 +71,29 @@ import Testing
             }
         }
     }
+
+    @Test func `who leaves a group may join another, unless very many were left lately`() async throws {
+        let bearer = try await BearerKeys.shared(["sub": "a"])
+        try await RoutesTests.withRoutes { client, store in
+            let memberships = MembershipStore(store.database)
+            func tags(_ numbers: Range<Int>, joins: Bool) -> [MembershipStore.Change] {
+                numbers.map {
+                    AudienceFixture.member(
+                        "a", .tag(AudienceFixture.name("t\($0)")), joins: joins, app: AppID(rawValue: "shared")!)
+                }
+            }
+            func status(of uri: String) async throws -> Int {
+                try await client.execute(uri: uri, method: .put, headers: RoutesTests.headers(bearer)) {
+                    $0.status.code
+                }
+            }
+            try await memberships.apply(tags(0..<MembershipStore.mostGroups, joins: true))
+            try await memberships.apply(tags(0..<1, joins: false))
+            let afterLeaving = try await status(of: "/v1/topics/one-more")
+            #expect(afterLeaving == 204)
+            try await memberships.apply(tags(0..<MembershipStore.mostRemembered, joins: false))
+            let afterLeavingMany = try await status(of: "/v1/topics/another")
+            #expect(afterLeavingMany == 422)
+        }
+    }
 }

@@ -29,7 +29,10 @@ struct TopicRoutes: Sendable {
                     throw APIRefusal(
                         status: .unprocessableContent,
                         message:
-                            "you are in \(MembershipStore.mostGroups) topics and tags, which is the most; leave some")
+                            """
+                            you are in \(MembershipStore.mostGroups) topics and tags, or have left \
+                            \(MembershipStore.mostRemembered) lately, which is the most
+                            """)
                 }
                 return Response(status: .noContent)
             }

@@ -6,6 +6,8 @@ import PushProtocol
 struct MembershipStore: Sendable {
     /// The most groups that a user may be in, in one app.
     static let mostGroups = 1000
+    /// And the most of which anything is known, those included that the user has left: they are kept for a while.
+    static let mostRemembered = 10_000
 
     private let database: PostgresPool
 
@@ -18,7 +20,7 @@ struct MembershipStore: Sendable {
     }
 
     /// Carries out changes, in one statement. A change from before an erasure of its user, or from before a later one, is
-    /// void; so is joining more groups than ``mostGroups``.
+    /// void; so is joining more groups than ``mostGroups``, or another than the ``mostRemembered``.
     ///
     /// - Returns: how many were carried out.
     @discardableResult
@@ -46,9 +48,10 @@ struct MembershipStore: Sendable {
             LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
             WHERE (e.erased_at IS NULL OR t.at > e.erased_at)
                 AND (NOT c.joins OR (
-                    SELECT count(*) FROM registry.membership o
+                    SELECT count(*) FILTER (WHERE o.active) < \(mostGroups) AND count(*) < \(mostRemembered)
+                    FROM registry.membership o
                     WHERE o.app = c.app AND o.user_id = c.user_id AND (o.kind, o.name) <> (c.kind, c.name)
-                ) < \(mostGroups))
+                ))
             ORDER BY c.app, c.kind, c.name, c.user_id, t.at DESC, c.n DESC
             ON CONFLICT (app, kind, name, user_id) DO UPDATE SET active = excluded.active, at = excluded.at
             WHERE m.at <= excluded.at
