@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -49,6 +50,31 @@ import Testing
     }
 
     private static let app = AppID(rawValue: "shared")!
+
+    @Test func `a registration without an installation ends by its id, for its user in its app alone`() async throws {
+        try await Self.withPhones { a, b, store in
+            let mine = StoreFixture.user("a", app: Self.app)
+            let elsewhere = StoreFixture.user("a")
+            try await store.register([
+                StoreFixture.claim("a", "aa", app: Self.app), StoreFixture.claim("a", "bb"),
+            ])
+            let listed = try await a.send(.get, "/v1/installations")
+            let id = try #require(listed.answer?["registrations"]?.array?.first?["id"]?.string)
+            let other = try #require(try await store.history(of: elsewhere).first).registration.device
+            for (phone, uri, status) in [
+                (b, id, HTTPResponse.Status.noContent), (a, other.uuidString, .noContent), (a, "7", .badRequest),
+            ] {
+                #expect(try await phone.send(.delete, "/v1/registrations/\(uri)").status == status)
+            }
+            #expect(try await store.tokens(of: "a", app: Self.app) == ["aa"])
+            #expect(try await store.history(of: elsewhere).map(\.state) == [.active])
+            for _ in 1...2 {
+                #expect(try await a.send(.delete, "/v1/registrations/\(id)").status == .noContent)
+            }
+            #expect(try await store.tokens(of: "a", app: Self.app).isEmpty)
+            #expect(try await store.history(of: mine).map(\.state) == [.signedOut])
+        }
+    }
 
     @Test func `an installation is created, read, replaced and ended`() async throws {
         try await Self.withPhones { phone, _, store in

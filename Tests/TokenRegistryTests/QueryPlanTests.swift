@@ -160,7 +160,7 @@ import Testing
                             claims.map { .init(app: $0.app, id: $0.installation!) })
                     ),
                     ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
-                    ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.user, nil) })),
+                    ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.owner, nil) })),
                     (
                         "deactivating",
                         RegistrationStore.invalidation(
@@ -172,7 +172,7 @@ import Testing
                     ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
                     (
                         "ending an installation",
-                        RegistrationStore.ending(installation, of: users[0].user, except: [first], because: "r")
+                        RegistrationStore.ending(installation, of: users[0].user, except: [first], at: nil, .dropped)
                     ),
                     ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                     ("a step of the sweep", SweepStore.end(of: 1000, after: first)),

@@ -150,6 +150,20 @@ import Testing
         }
     }
 
+    @Test func `what had ended otherwise and is dropped is revoked when another registers it`() async throws {
+        let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)
+        let (target, events) = try await Self.revocations(on: "phone") { store, pool in
+            try await pool.execute(
+                "UPDATE registry.registration SET state = 'evicted', state_reason = 'r', ended_at = registered_at")
+            let claim = Fixture.claim("a", "02", kind: .voip, on: "phone")
+            _ = try await store.replace(installation, of: UserID(rawValue: "a")!, with: [claim])
+            try await store.register([Fixture.claim("b", "01")])
+        }
+        #expect(events.map(\.past) == [.evicted, .registered, .replaced, .registered])
+        #expect(events.map(\.revokes) == [nil, nil, target.registeredAt, nil])
+        #expect(events[2].device?.id == target.device && events[2].user == target.user)
+    }
+
     @Test func `an installation that is only described anew revokes nothing of before`() async throws {
         try await Fixture.withStore { store, pool in
             let installation = RegistrationStore.Installation(app: Fixture.app, id: InstallationID(rawValue: "phone")!)

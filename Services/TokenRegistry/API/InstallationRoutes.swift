@@ -3,7 +3,8 @@ import HTTPGate
 import Hummingbird
 import PushProtocol
 
-/// `/v1/installations`: what the caller has registered, one app on one device at a time.
+/// `/v1/installations`: what the caller has registered, one app on one device at a time; and `/v1/registrations`, to end a
+/// single one.
 ///
 /// The bearer token says who and in which app, so nobody sees, changes or ends what is another's. Whoever puts an
 /// installation that was another's takes it over, as with every registration.
@@ -49,6 +50,13 @@ struct InstallationRoutes: Sendable {
         group.delete { request, context in
             await gate.answer(request, context) { caller in
                 try await store.end(try installation(of: caller, context), of: caller.user)
+                return Response(status: .noContent)
+            }
+        }
+        router.delete("v1/registrations/{registration}") { request, context in
+            await gate.answer(request, context) { caller in
+                let device = try context.uuid(inPath: "registration")
+                try await store.end(device, of: AppUser(app: caller.app, user: caller.user))
                 return Response(status: .noContent)
             }
         }

@@ -32,9 +32,7 @@ struct OperatorRoutes: Sendable {
         router.post("v1/operator/devices/{device}/deactivate") { request, context in
             await keys.answer(request, context, .deactivateDevices) { query in
                 let app = try query.app()
-                guard let device = context.parameters.get("device").flatMap({ UUID(uuidString: $0) }) else {
-                    throw APIRefusal(status: .badRequest, message: "the device in the path is not a UUID")
-                }
+                let device = try context.uuid(inPath: "device")
                 return (app, { ["deactivated": .bool(try await deactivate(device, of: app))] })
             }
         }

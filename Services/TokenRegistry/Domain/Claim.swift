@@ -36,6 +36,8 @@ struct Claim: Hashable, Sendable {
         self.at = at
     }
 
+    var owner: AppUser { AppUser(app: app, user: user) }
+
     /// The id this claim's registration has, whoever the user is.
     var device: UUID {
         DerivedID.device(app: app, provider: provider, environment: environment, token: token)

@@ -13,8 +13,13 @@ extension RegistrationStore {
             try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
             // First: a registration that comes in between then waits for this transaction, and finds the row.
             try await transaction.execute(Self.farewell(claims))
-            try await transaction.execute(Self.departure(claims.map { ($0.device, $0.user, $0.at) }))
+            try await transaction.execute(Self.departure(claims.map { ($0.device, $0.owner, $0.at) }))
         }
+    }
+
+    /// Signs a user out of one registration. One that is another's, or of another app, is left alone.
+    func end(_ device: UUID, of user: AppUser) async throws(PostgresError) {
+        try await database.execute(Self.departure([(device, user, nil)]))
     }
 
     /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
@@ -41,7 +46,7 @@ extension RegistrationStore {
 
     /// The moment is kept where the registration has ended already, too: a late registration from before it must not
     /// undo it.
-    static func departure(_ departures: [(device: UUID, user: UserID, at: Timestamp?)]) -> SQL {
+    static func departure(_ departures: [(device: UUID, owner: AppUser, at: Timestamp?)]) -> SQL {
         """
         UPDATE registry.registration r SET
             state = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state ELSE 'signed-out' END,
@@ -49,17 +54,17 @@ extension RegistrationStore {
             state_changed_at = CASE WHEN r.state = 'active' THEN statement_timestamp() ELSE r.state_changed_at END,
             ended_at = d.at
         FROM (
-            SELECT coalesce(s.successor, c.device_id) AS device_id, c.user_id,
+            SELECT coalesce(s.successor, c.device_id) AS device_id, c.app, c.user_id,
                 max(least(coalesce(c.at, statement_timestamp()), statement_timestamp())) AS at
             FROM unnest(
-                \(departures.map(\.device))::uuid[], \(departures.map(\.user.rawValue))::text[],
-                \(departures.map(\.at?.date))::timestamptz[]
-            ) AS c (device_id, user_id, at)
+                \(departures.map(\.device))::uuid[], \(departures.map(\.owner.app.rawValue))::text[],
+                \(departures.map(\.owner.user.rawValue))::text[], \(departures.map(\.at?.date))::timestamptz[]
+            ) AS c (device_id, app, user_id, at)
             LEFT JOIN registry.registration s
                 ON s.device_id = c.device_id AND s.state = 'replaced' AND s.successor IS NOT NULL
-            GROUP BY 1, 2
+            GROUP BY 1, 2, 3
         ) AS d
-        WHERE r.device_id = d.device_id AND r.user_id = d.user_id AND r.registered_at <= d.at
+        WHERE r.device_id = d.device_id AND r.app = d.app AND r.user_id = d.user_id AND r.registered_at <= d.at
             AND (r.state = 'active' OR r.state <> 'erased' AND coalesce(r.ended_at, r.state_changed_at) < d.at)
         """
     }

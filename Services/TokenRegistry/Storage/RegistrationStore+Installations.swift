@@ -6,11 +6,13 @@ extension RegistrationStore {
     /// Makes an installation exactly what its user says it is, in one transaction: the claims are taken as
     /// ``register(_:)`` takes them, and what the user had there besides ends.
     ///
-    /// - Parameter claims: of this user and installation, no token and no kind and scope twice
-    ///   (``InstallationBody/contradiction``).
+    /// - Parameters:
+    ///   - claims: of this user and installation, no token and no kind and scope twice
+    ///     (``InstallationBody/contradiction``).
+    ///   - moment: as of when the rest ends; now by default.
     /// - Returns: what the installation has now, and whether the user had nothing on it before.
     func replace(
-        _ installation: Installation, of user: UserID, with claims: [Claim]
+        _ installation: Installation, of user: UserID, with claims: [Claim], at moment: Timestamp? = nil
     ) async throws -> (records: [RegistrationRecord], isNew: Bool) {
         let turns: Set = [Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]
         return try await database.transaction { transaction in
@@ -18,7 +20,7 @@ extension RegistrationStore {
             let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
             let taken = try await take(claims, in: transaction)
             try await transaction.execute(
-                Self.ending(installation, of: user, except: Array(taken), because: "the installation dropped it"))
+                Self.ending(installation, of: user, except: Array(taken), at: moment, .dropped))
             var records: [RegistrationRecord] = []
             for row in try await transaction.query(Self.possession(of: installation, by: user)) {
                 records.append(try RegistrationRecord(row))
@@ -27,12 +29,13 @@ extension RegistrationStore {
         }
     }
 
-    /// Signs a user out of an installation; what another user has there is left alone.
-    func end(_ installation: Installation, of user: UserID) async throws {
+    /// Signs a user out of an installation, as of `moment` or now; what another user has there is left alone.
+    func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws {
         try await database.transaction { transaction in
             try await transaction.execute(
                 Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
-            try await transaction.execute(Self.ending(installation, of: user, except: [], because: "unregistered"))
+            try await transaction.execute(
+                Self.ending(installation, of: user, except: [], at: moment, .left))
         }
     }
 
@@ -71,17 +74,45 @@ extension RegistrationStore {
         """
     }
 
+    /// How a registration on an installation comes to be signed out.
+    enum Departure {
+        /// Its user has left the installation.
+        case left
+        /// The installation has it no more, and still its user.
+        case dropped
+
+        fileprivate var reason: String {
+            switch self {
+            case .left: "unregistered"
+            case .dropped: "the installation dropped it"
+            }
+        }
+
+        /// What is signed out by it. What ended otherwise and is merely dropped stays what it is: whoever takes it over takes
+        /// it from its user, whose pushes may be under way to it.
+        fileprivate var states: [String] {
+            let states: [RegistrationState] =
+                switch self {
+                case .left: [.active, .signedOut, .evicted, .stale]
+                case .dropped: [.active]
+                }
+            return states.map(\.rawValue)
+        }
+    }
+
     /// The moment is kept where a registration has ended already, too, as for ``departure(_:)``: a late one from before it
     /// must not undo it.
     static func ending(
-        _ installation: Installation, of user: UserID, except kept: [UUID], because reason: String
+        _ installation: Installation, of user: UserID, except kept: [UUID], at moment: Timestamp?,
+        _ departure: Departure
     ) -> SQL {
         """
         UPDATE registry.registration r SET
-            state = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state ELSE 'signed-out' END,
-            state_reason = CASE WHEN r.state IN ('invalidated', 'replaced') THEN r.state_reason ELSE \(reason) END,
+            state = CASE WHEN r.state = ANY (\(departure.states)::text[]) THEN 'signed-out' ELSE r.state END,
+            state_reason = CASE WHEN r.state = ANY (\(departure.states)::text[]) THEN \(departure.reason)
+                ELSE r.state_reason END,
             state_changed_at = CASE WHEN r.state = 'active' THEN statement_timestamp() ELSE r.state_changed_at END,
-            ended_at = statement_timestamp()
+            ended_at = least(coalesce(\(moment?.date)::timestamptz, statement_timestamp()), statement_timestamp())
         FROM (
             SELECT device_id FROM registry.registration
             WHERE app = \(installation.app.rawValue) AND installation = \(installation.id.rawValue)

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import Hummingbird
 package import PushProtocol
 
@@ -13,5 +13,13 @@ extension RequestContext {
                     + "where a path needs it")
         }
         return id
+    }
+
+    /// What the path has for its part `name`, a UUID.
+    package func uuid(inPath name: String) throws(APIRefusal) -> UUID {
+        guard let uuid = parameters.get(name).flatMap(UUID.init(uuidString:)) else {
+            throw APIRefusal(status: .badRequest, message: "the \(name) in the path is not a UUID")
+        }
+        return uuid
     }
 }

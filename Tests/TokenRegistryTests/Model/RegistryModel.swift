@@ -62,20 +62,61 @@ struct RegistryModel {
 
     // MARK: - Operations
 
-    /// Whether the claim was taken.
-    mutating func register(_ claim: Claim) -> UUID? {
-        guard let at = claim.at, isAfterErasure(at, of: claim.user) else { return nil }
-        let device = current(claim.device)
-        let new = Row(
-            device: device, user: claim.user, provider: claim.provider,
-            environment: device == claim.device ? claim.environment : claim.environment.other, token: claim.token,
-            kind: claim.kind, installation: claim.installation, scope: claim.scope, registeredAt: at)
-        let old = rows[device]
-        if let old, !accepts(old, new) { return nil }
-        put(new)
-        if let installation = claim.installation { settle(installation) }
-        if old?.state != .active || old?.user != claim.user { evict(claim.user) }
-        return device
+    /// Takes claims of one user, no token twice, on one installation at most.
+    ///
+    /// - Returns: what was taken.
+    mutating func take(_ claims: [Claim]) -> Set<UUID> {
+        var taken: Set<UUID> = []
+        var hasArrived = false
+        for claim in claims {
+            guard let at = claim.at, isAfterErasure(at, of: claim.user) else { continue }
+            let device = current(claim.device)
+            let new = Row(
+                device: device, user: claim.user, provider: claim.provider,
+                environment: device == claim.device ? claim.environment : claim.environment.other, token: claim.token,
+                kind: claim.kind, installation: claim.installation, scope: claim.scope, registeredAt: at)
+            let old = rows[device]
+            if let old, !accepts(old, new) { continue }
+            put(new)
+            taken.insert(device)
+            if old?.state != .active || old?.user != claim.user { hasArrived = true }
+        }
+        if !taken.isEmpty, let installation = claims[0].installation { settle(installation) }
+        if hasArrived { evict(claims[0].user) }
+        return taken
+    }
+
+    /// - Returns: what the user has there now, and whether they had nothing before.
+    mutating func replace(
+        _ installation: InstallationID, of user: UserID, with claims: [Claim]
+    ) -> (devices: Set<UUID>, isNew: Bool) {
+        let isNew = devices(of: user, on: installation).isEmpty
+        vacate(installation, user, except: take(claims), .dropped)
+        return (devices(of: user, on: installation), isNew)
+    }
+
+    mutating func leave(_ installation: InstallationID, _ user: UserID) {
+        vacate(installation, user, except: [], .left)
+    }
+
+    private mutating func vacate(
+        _ installation: InstallationID, _ user: UserID, except kept: Set<UUID>, _ departure: Departure
+    ) {
+        for var row in rows.values where row.user == user && row.installation == installation {
+            guard !kept.contains(row.device) else { continue }
+            row.endedAt = now
+            switch (row.state, departure) {
+            case (.active, _), (.evicted, .left), (.stale, .left):
+                row.state = .signedOut
+                put(row, departure)
+            case (.signedOut, _), (.invalidated, _), (.replaced, _), (.evicted, .dropped), (.stale, .dropped): put(row)
+            case (.erased, _): break
+            }
+        }
+    }
+
+    private func devices(of user: UserID, on installation: InstallationID) -> Set<UUID> {
+        Set(active.filter { $0.user == user && $0.installation == installation }.map(\.device))
     }
 
     private func accepts(_ old: Row, _ new: Row) -> Bool {
@@ -243,7 +284,15 @@ struct RegistryModel {
         put(row)
     }
 
-    private mutating func put(_ new: Row) {
+    /// What it means that a registration is signed out.
+    private enum Departure {
+        /// Its user has lost the device.
+        case left
+        /// The installation has it no more, and still its user.
+        case dropped
+    }
+
+    private mutating func put(_ new: Row, _ departure: Departure = .left) {
         let old = rows[new.device]
         var new = new
         if let old, new.state == .active, old.state != .active || old.user != new.user {
@@ -273,7 +322,10 @@ struct RegistryModel {
             revoke(new)
         } else if let old, isLeft(old, new) {
             tell(.signedOut, new.user)
-            leave(old)
+            switch departure {
+            case .left: leave(old)
+            case .dropped: revoke(old)
+            }
         } else if old?.state == .active {
             switch new.state {
             case .signedOut: break

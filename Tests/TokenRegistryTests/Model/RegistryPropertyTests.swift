@@ -105,7 +105,7 @@ import Testing
             switch operation {
             case .register(let claims):
                 batches.claims += claims
-                for claim in claims { if let device = models[index].register(claim) { expected.taken.insert(device) } }
+                for claim in claims { expected.taken.formUnion(models[index].take([claim])) }
             case .unregister(let claim):
                 batches.departures.append(claim)
                 models[index].unregister(claim)
@@ -120,6 +120,15 @@ import Testing
             case .erase(let user, let moment):
                 let count = try await store.erase(AppUser(app: models[index].app, user: user), at: moment)
                 #expect(count == models[index].erase(user, at: moment), "\(place), app \(index)")
+            case .replace(let id, let user, let claims):
+                let answer = try await store.replace(
+                    .init(app: models[index].app, id: id), of: user, with: claims, at: models[index].now)
+                let model = models[index].replace(id, of: user, with: claims)
+                #expect(Set(answer.records.map(\.registration.device)) == model.devices, "\(place), app \(index)")
+                #expect(answer.isNew == model.isNew, "\(place), app \(index)")
+            case .leave(let id, let user):
+                try await store.end(.init(app: models[index].app, id: id), of: user, at: models[index].now)
+                models[index].leave(id, user)
             case .change(let said):
                 changes += said.map { .init(app: models[index].app, change: $0) }
                 expected.changed += models[index].apply(said)

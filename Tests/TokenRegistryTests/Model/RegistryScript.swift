@@ -13,10 +13,12 @@ enum RegistryOperation {
     case correct(UUID, to: ProviderEnvironment)
     case erase(UserID, at: Timestamp)
     case change([MembershipChange])
+    case replace(InstallationID, UserID, [Claim])
+    case leave(InstallationID, UserID)
 
     /// - Parameter now: the sequence's own clock; what comes late is of up to a hundred days before.
     static func random(app: AppID, now: Timestamp, using random: inout SplitMix) -> RegistryOperation {
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<22, using: &random) {
         case 0..<8:
             let first = claim(app, now, &random)
             let more = (0..<Int.random(in: 0...2, using: &random)).map { _ in
@@ -32,8 +34,32 @@ enum RegistryOperation {
             return .correct(claim.device, to: Bool.random(using: &random) ? .production : .development)
         case 14..<19:
             return .change((0..<Int.random(in: 1...3, using: &random)).map { _ in change(now, &random) })
-        default: return .erase(user(&random), at: late(now, &random))
+        case 19: return .erase(user(&random), at: late(now, &random))
+        case 20: return replacement(app, now, &random)
+        default: return .leave(installation(&random), user(&random))
         }
+    }
+
+    /// As an app says at its launch what it has: no token twice, and one of each kind and scope.
+    private static func replacement(
+        _ app: AppID, _ now: Timestamp, _ random: inout SplitMix
+    ) -> RegistryOperation {
+        let (user, installation) = (user(&random), installation(&random))
+        var claims: [Claim] = []
+        for _ in 0..<Int.random(in: 1...3, using: &random) {
+            var claim = claim(app, now, &random)
+            (claim.user, claim.installation, claim.at) = (user, installation, now)
+            let isAnother = claims.allSatisfy {
+                ($0.provider, $0.token) != (claim.provider, claim.token)
+                    && ($0.kind, $0.scope) != (claim.kind, claim.scope)
+            }
+            if isAnother { claims.append(claim) }
+        }
+        return .replace(installation, user, claims)
+    }
+
+    private static func installation(_ random: inout SplitMix) -> InstallationID {
+        InstallationID(rawValue: ["i1", "i2"].randomElement(using: &random)!)!
     }
 
     private static func user(_ random: inout SplitMix) -> UserID {

@@ -26,7 +26,9 @@ HANDLE = "heliograph_handle_seconds"
 PREFETCH = 500  # as a sender's of an interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
-TARGETS = 6  # of a push while memory is watched: all that is fetched is in flight, and that is what is wanted
+# While memory is watched: whose queues are full, and the targets of a push. All that is fetched is in flight, and that is
+# what is wanted.
+FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 10)}
 
 
 def main() -> None:
@@ -193,9 +195,9 @@ class Bench:
         self.empty()
         # As many streams as shall be in flight, and work for them from every queue of this provider.
         more = {"APNS_CONNECTIONS": "5"} if self.options.provider == "apns" else {"FCM_CONNECTIONS": "50"}
-        apps = ["family-portal", "hide-and-seek"] if self.options.provider == "apns" else ["family-portal"]
+        apps, targets = FULL[self.options.provider]
         loads = [
-            Pushes(self.bus, self.options.provider, TARGETS, lane, app) for app in apps for lane in ("interactive", "bulk")]
+            Pushes(self.bus, self.options.provider, targets, lane, app) for app in apps for lane in ("interactive", "bulk")]
         for pushes in loads:
             self.bus.purge(pushes.queue)
             pushes.publish(QUEUED // len(loads))
