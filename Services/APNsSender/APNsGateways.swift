@@ -18,7 +18,7 @@ struct APNsGateways {
     private(set) var unusable: [LaneKey: String] = [:]
 
     private let settings: APNsSettings
-    private let eventLoopGroup: any EventLoopGroup
+    private var loops: EventLoopExecutors
     private let clock: SenderClock
     private let logger: Logger
     /// Those of the lanes with a signing key.
@@ -49,7 +49,7 @@ struct APNsGateways {
         logger: Logger
     ) async throws {
         self.settings = settings
-        self.eventLoopGroup = eventLoopGroup
+        loops = EventLoopExecutors(eventLoopGroup)
         self.clock = clock
         self.logger = logger
         for app in apps.apps {
@@ -57,7 +57,7 @@ struct APNsGateways {
             switch apns.credential {
             case .key(let key): try await add(app.id, apns, key)
             case .certificates(let certificates):
-                let executor = EventLoopExecutor(eventLoopGroup.next())
+                let executor = loops.next()
                 executors[app.id] = executor
                 for (environment, files) in certificates.sorted(by: { $0.key < $1.key }) {
                     try await add(app.id, apns, files, environment, on: executor.eventLoop)
@@ -73,7 +73,7 @@ struct APNsGateways {
         _ = await file.look()
         let source = sources[key] ?? key.source(file, clock: clock)
         sources[key] = source
-        let executor = executorsOfKeys[key] ?? EventLoopExecutor(eventLoopGroup.next())
+        let executor = executorsOfKeys[key] ?? loops.next()
         executorsOfKeys[key] = executor
         executors[app] = executor
         for environment in apns.environments.sorted() {

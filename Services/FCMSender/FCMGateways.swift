@@ -43,10 +43,11 @@ struct FCMGateways {
     ) async throws {
         let fetch = HTTPSFetch(caFile: settings.caFile)
         quotas = ProjectQuotas(perMinute: settings.quota, clock: clock, logger: logger)
+        var loops = EventLoopExecutors(eventLoopGroup)
         let files = Dictionary(grouping: apps.apps.filter { $0.fcm != nil }) { $0.fcm?.serviceAccountFile ?? "" }
         for (file, apps) in files.sorted(by: { $0.key < $1.key }) {
             let (ids, told) = (apps.map(\.id), apps.compactMap { $0.fcm?.messagesPerMinute }.min())
-            let executor = EventLoopExecutor(eventLoopGroup.next())
+            let executor = loops.next()
             let account = FCMAccount(
                 accountFile: file,
                 client: try HTTP2Client(

@@ -63,6 +63,25 @@ struct LifecycleTests {
         await server.shutdown()
     }
 
+    @Test func `tasks that never end leave the loop time for its sockets`() async throws {
+        let server = try await HTTP2Server.start(
+            tls: try TestCertificates.shared().serverTLS, logger: testLogger()
+        ) { _ in [.respond(status: 200)] }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let client = try HTTP2Client(
+            endpoint: try TestCertificates.shared().endpoint(port: server.port), eventLoopGroup: loop,
+            logger: testLogger())
+        let executor = EventLoopExecutor(loop)
+        let busy = (0..<2).map { _ in
+            Task(executorPreference: executor) { while !Task.isCancelled { await Task.yield() } }
+        }
+        let answer = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+        #expect(answer.status == 200)
+        for task in busy { task.cancel() }
+        await client.shutdown()
+        await server.shutdown()
+    }
+
     @Test func `shutting down waits for no connection that is still being made`() async throws {
         let endpoint = HTTP2Endpoint(host: "192.0.2.1")
         let client = try HTTP2Client(endpoint: endpoint, logger: testLogger())

@@ -40,6 +40,20 @@ struct PoolTests {
         #expect(pool.takeStream() == 1)
     }
 
+    @Test func `a run is over after a moment: what gives no answer gets no more`() {
+        var pool = pool()
+        for id in 1...2 {
+            #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
+            pool.becameReady(id, limit: id == 1 ? 1 : 1000)
+            pool.proved(id)
+            #expect(pool.takeStream() == id)
+        }
+        pool.limitChanged(1, to: 1000)
+        pool.releaseStream(1)
+        #expect(pool.takeStream(now: start + .milliseconds(9)) == 2)
+        #expect(pool.takeStream(now: start + .milliseconds(10)) == 1)
+    }
+
     @Test func `a full connection ends its run, and the least loaded is next`() {
         var pool = pool()
         for id in 1...2 {
@@ -144,4 +158,9 @@ struct PoolTests {
         pool.remove(1, now: at(5000), random: 0)
         #expect(pool.grow(now: at(5000)) == .later(at(5100)))
     }
+}
+
+extension ConnectionPool {
+    /// All at one moment.
+    fileprivate mutating func takeStream() -> ID? { takeStream(now: .uptimeNanoseconds(1_000_000_000_000)) }
 }

@@ -9,7 +9,7 @@ struct WaitingLineTests {
         var left: [Int] = []
         while let next = line.next {
             left.append(next)
-            line.removeNext()
+            line.takeNext()
         }
         return left
     }
@@ -32,10 +32,23 @@ struct WaitingLineTests {
     @Test func `who comes while nobody else waits does not owe the background for it`() {
         var line = WaitingLine<Int>()
         line.append(Array(1...20), .normal)
-        for _ in 1...20 { line.removeNext() }
+        for _ in 1...20 { line.takeNext() }
         line.append([101], .background)
         line.append([21], .normal)
         #expect(leaving(line) == [21, 101])
+    }
+
+    @Test func `who is gone takes nobody's turn and earns nobody one`() {
+        var line = WaitingLine<Int>()
+        line.append(Array(1...8), .normal)
+        line.append([101, 102], .background)
+        for _ in 1...7 { line.dropNext() }
+        #expect(line.next == 8)
+        line.append(Array(9...15), .normal)
+        for _ in 8...14 { line.takeNext() }
+        #expect(line.next == 101)
+        line.dropNext()
+        #expect(leaving(line) == [102, 15])
     }
 
     @Test func `who comes back is first of its own, and who is gone is passed over`() {

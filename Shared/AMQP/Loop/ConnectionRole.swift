@@ -17,7 +17,7 @@ protocol ConnectionRole: SendableMetatype {
     mutating func blocked(_ isBlocked: Bool)
     /// When ``work(_:now:)`` wants to be called without anything having happened.
     var deadline: ContinuousClock.Instant? { get }
-    /// Whether nobody is idle for want of further frames, for a few milliseconds.
+    /// Whether there is so much in hand that further frames may wait for each other, for a few milliseconds.
     var hasEnough: Bool { get }
     /// Asked to end, and nothing is left to do.
     func isFinished(now: ContinuousClock.Instant) -> Bool

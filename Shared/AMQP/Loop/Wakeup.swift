@@ -22,13 +22,12 @@ final class Wakeup: Sendable {
     }
 
     /// Called by the woken thread *before* it looks for what it was woken for, so that a signal in between is kept.
-    func clear() {
-        guard isSignalled.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, 8)
-    }
+    func clear() { _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing) }
 
     /// Sleeps until signalled, until `other` can be read, or for `timeout`.
+    ///
+    /// It empties the eventfd whatever ``clear()`` knows: who signals may write after the thread has seen what it is about, and
+    /// what lay there unread would end every sleep from then on.
     func wait(orReadable other: Int32 = -1, timeout: Duration) {
         var descriptors = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
@@ -37,5 +36,9 @@ final class Wakeup: Sendable {
         let (seconds, attoseconds) = timeout.components
         let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
         _ = poll(&descriptors, 2, Int32(clamping: max(0, milliseconds)))
+        if descriptors[0].revents != 0 {
+            var count: UInt64 = 0
+            _ = read(descriptor, &count, 8)
+        }
     }
 }

@@ -82,18 +82,21 @@ final class ClientCore {
             waitingCount += returned.count
             returned.removeAll()
         }
+        guard waiting.next != nil else { return }
+        let now = NIODeadline.now()
         while let call = waiting.next {
-            if !call.isFinished {
-                if call.burst.isCut {
-                    waitingCount -= 1
-                    call.finish(.failure(.notProcessed(Self.withdrawn)))
-                } else {
-                    guard let id = pool.takeStream(), let connection = connections[id] else { return }
-                    waitingCount -= 1
-                    open(call, on: connection)
-                }
+            if call.isFinished {
+                waiting.dropNext()
+            } else if call.burst.isCut {
+                waitingCount -= 1
+                call.finish(.failure(.notProcessed(Self.withdrawn)))
+                waiting.dropNext()
+            } else {
+                guard let id = pool.takeStream(now: now), let connection = connections[id] else { return }
+                waitingCount -= 1
+                open(call, on: connection)
+                waiting.takeNext()
             }
-            waiting.removeNext()
         }
     }
 

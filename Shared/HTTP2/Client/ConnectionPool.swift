@@ -38,8 +38,8 @@ struct ConnectionPool {
     private(set) var members: [Member] = []
     private var lastID = 0
     private var pace: ConnectPace
-    /// Where the last stream was taken, and how many more go there before the choice is made again.
-    private var run: (id: ID, left: Int)?
+    /// Where the last stream was taken, and how many more go there until when, before the choice is made again.
+    private var run: (id: ID, left: Int, until: NIODeadline)?
 
     init(maximum: Int, pace: ConnectPace) {
         self.maximum = maximum
@@ -57,18 +57,22 @@ struct ConnectionPool {
     /// Streams that are taken on one connection before the least loaded is looked for again: one write, and answers that
     /// come together, where each would have had its own.
     private static var streamsInRun: Int { 64 }
+    /// Who comes later shares no write, and a connection that answers nothing is soon not the least loaded.
+    private static var longestRun: TimeAmount { .milliseconds(10) }
 
     /// Takes a stream on a connection that has one left: where the last one was taken, and after a run of them on the
     /// least loaded.
-    mutating func takeStream() -> ID? {
-        if let run, run.left > 0, let index = members.firstIndex(where: { $0.id == run.id && $0.hasStream }) {
+    mutating func takeStream(now: NIODeadline) -> ID? {
+        if let run, run.left > 0, now < run.until,
+            let index = members.firstIndex(where: { $0.id == run.id && $0.hasStream })
+        {
             members[index].open += 1
-            self.run = (run.id, run.left - 1)
+            self.run = (run.id, run.left - 1, run.until)
             return run.id
         }
         guard let index = leastLoaded else { return nil }
         members[index].open += 1
-        run = (members[index].id, Self.streamsInRun - 1)
+        run = (members[index].id, Self.streamsInRun - 1, now + Self.longestRun)
         return members[index].id
     }
 

@@ -8,11 +8,11 @@ struct WaitingLine<Element> {
 
     private var normal: Deque<Element> = []
     private var background: Deque<Element> = []
-    /// How many have gone before the first of the background.
+    /// How many have gone while the first of the background waited.
     private var passed = 0
 
     private var isBackgroundsTurn: Bool {
-        !background.isEmpty && (normal.isEmpty || passed == Self.othersInTurn)
+        !background.isEmpty && (normal.isEmpty || passed >= Self.othersInTurn)
     }
 
     var next: Element? { isBackgroundsTurn ? background.first : normal.first }
@@ -20,20 +20,24 @@ struct WaitingLine<Element> {
     /// Everybody, in no order.
     var all: [Element] { Array(normal) + background }
 
-    mutating func removeNext() {
-        if isBackgroundsTurn {
-            background.removeFirst()
-            passed = 0
-        } else {
-            normal.removeFirst()
-            passed += background.isEmpty ? 0 : 1
-        }
+    /// The next one goes.
+    mutating func takeNext() {
+        let isBackgrounds = isBackgroundsTurn
+        dropNext()
+        passed = isBackgrounds ? 0 : passed + 1
+    }
+
+    /// The next one waits no more, and nobody has gone.
+    mutating func dropNext() {
+        if isBackgroundsTurn { background.removeFirst() } else { normal.removeFirst() }
     }
 
     mutating func append(_ elements: [Element], _ precedence: HTTP2Precedence) {
         switch precedence {
         case .normal: normal.append(contentsOf: elements)
-        case .background: background.append(contentsOf: elements)
+        case .background:
+            if background.isEmpty { passed = 0 }
+            background.append(contentsOf: elements)
         }
     }
 
@@ -41,7 +45,9 @@ struct WaitingLine<Element> {
     mutating func prepend(_ element: Element, _ precedence: HTTP2Precedence) {
         switch precedence {
         case .normal: normal.prepend(element)
-        case .background: background.prepend(element)
+        case .background:
+            if background.isEmpty { passed = 0 }
+            background.prepend(element)
         }
     }
 

@@ -36,7 +36,7 @@ package struct RequestBatch: Sendable {
     package private(set) var entries: [Entry] = []
     /// The path of every request; `nil` where each has its own.
     package let path: String?
-    /// Of the bulk lane's, others go first.
+    /// Others' requests go before the bulk lane's.
     package let lane: Lane
     /// The own path, if any, and then the own values of each request, one after the other.
     private var text: [UInt8] = []
