@@ -35,7 +35,8 @@ struct LifecycleTests {
         }
     }
 
-    @Test func `who awaits answers on the client's loop stays on its thread`() async throws {
+    /// A client on a loop that the test knows, before a server that takes everything.
+    private func onALoop(_ body: (any EventLoop, HTTP2Client) async throws -> Void) async throws {
         let server = try await HTTP2Server.start(
             tls: try TestCertificates.shared().serverTLS, logger: testLogger()
         ) { _ in [.respond(status: 200)] }
@@ -43,43 +44,42 @@ struct LifecycleTests {
         let client = try HTTP2Client(
             endpoint: try TestCertificates.shared().endpoint(port: server.port), eventLoopGroup: loop,
             logger: testLogger())
-        #expect(!loop.inEventLoop)
-        await withTaskExecutorPreference(EventLoopExecutor(loop)) {
-            #expect(loop.inEventLoop)
-            for _ in 0..<3 {
-                let answer = try? await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
-                #expect(answer?.status == 200)
-                #expect(loop.inEventLoop)
-            }
-            // And so do its children.
-            let isThere = await withTaskGroup { group in
-                group.addTask { loop.inEventLoop }
-                return await group.next()
-            }
-            #expect(isThere == true)
-        }
-        #expect(!loop.inEventLoop)
+        try await body(loop, client)
         await client.shutdown()
         await server.shutdown()
     }
 
-    @Test func `tasks that never end leave the loop time for its sockets`() async throws {
-        let server = try await HTTP2Server.start(
-            tls: try TestCertificates.shared().serverTLS, logger: testLogger()
-        ) { _ in [.respond(status: 200)] }
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let client = try HTTP2Client(
-            endpoint: try TestCertificates.shared().endpoint(port: server.port), eventLoopGroup: loop,
-            logger: testLogger())
-        let executor = EventLoopExecutor(loop)
-        let busy = (0..<2).map { _ in
-            Task(executorPreference: executor) { while !Task.isCancelled { await Task.yield() } }
+    @Test func `who awaits answers on the client's loop stays on its thread`() async throws {
+        try await onALoop { loop, client in
+            #expect(!loop.inEventLoop)
+            await withTaskExecutorPreference(EventLoopExecutor(loop)) {
+                #expect(loop.inEventLoop)
+                for _ in 0..<3 {
+                    let answer = try? await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+                    #expect(answer?.status == 200)
+                    #expect(loop.inEventLoop)
+                }
+                // And so do its children.
+                let isThere = await withTaskGroup { group in
+                    group.addTask { loop.inEventLoop }
+                    return await group.next()
+                }
+                #expect(isThere == true)
+            }
+            #expect(!loop.inEventLoop)
         }
-        let answer = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
-        #expect(answer.status == 200)
-        for task in busy { task.cancel() }
-        await client.shutdown()
-        await server.shutdown()
+    }
+
+    @Test func `tasks that never end leave the loop time for its sockets`() async throws {
+        try await onALoop { loop, client in
+            let executor = EventLoopExecutor(loop)
+            let busy = (0..<2).map { _ in
+                Task(executorPreference: executor) { while !Task.isCancelled { await Task.yield() } }
+            }
+            defer { for task in busy { task.cancel() } }
+            let answer = try await client.execute(HTTP2Request(path: "/"), deadline: .seconds(20))
+            #expect(answer.status == 200)
+        }
     }
 
     @Test func `shutting down waits for no connection that is still being made`() async throws {

@@ -12,6 +12,19 @@ struct PoolTests {
             pace: ConnectPace(interval: .seconds(1), backoff: .milliseconds(200), maximumBackoff: .seconds(5)))
     }
 
+    /// With two connections, a stream taken on each: a run on the second has begun.
+    private func poolOfTwo() -> ConnectionPool {
+        var pool = pool()
+        for id in 1...2 {
+            #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
+            pool.becameReady(id, limit: id == 1 ? 1 : 1000)
+            pool.proved(id)
+            #expect(pool.takeStream() == id)
+        }
+        pool.limitChanged(1, to: 1000)
+        return pool
+    }
+
     private func at(_ milliseconds: Int64) -> NIODeadline { start + .milliseconds(milliseconds) }
 
     @Test func `the first request connects at once and the second waits for that connection`() {
@@ -25,14 +38,7 @@ struct PoolTests {
     }
 
     @Test func `streams are taken in runs, each on the least loaded connection`() {
-        var pool = pool()
-        for id in 1...2 {
-            #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
-            pool.becameReady(id, limit: id == 1 ? 1 : 1000)
-            pool.proved(id)
-            #expect(pool.takeStream() == id)
-        }
-        pool.limitChanged(1, to: 1000)
+        var pool = poolOfTwo()
         #expect((1...63).allSatisfy { _ in pool.takeStream() == 2 })
         #expect((1...64).allSatisfy { _ in pool.takeStream() == 1 })
         #expect(pool.takeStream() == 2)
@@ -41,14 +47,7 @@ struct PoolTests {
     }
 
     @Test func `a run is over after a moment: what gives no answer gets no more`() {
-        var pool = pool()
-        for id in 1...2 {
-            #expect(pool.grow(now: at(Int64(id) * 2000)) == .connect(id))
-            pool.becameReady(id, limit: id == 1 ? 1 : 1000)
-            pool.proved(id)
-            #expect(pool.takeStream() == id)
-        }
-        pool.limitChanged(1, to: 1000)
+        var pool = poolOfTwo()
         pool.releaseStream(1)
         #expect(pool.takeStream(now: start + .milliseconds(9)) == 2)
         #expect(pool.takeStream(now: start + .milliseconds(10)) == 1)

@@ -9,7 +9,8 @@ import NIOPosix
 /// by itself; everything else ends in an `HTTP2Error` that says whether resending is safe. No connection is made
 /// before the first request. A client must be shut down; until then its connections stay open.
 package final class HTTP2Client: Sendable {
-    let eventLoop: any EventLoop
+    /// Has all its connections; who awaits answers there changes no thread (``EventLoopExecutor``).
+    package let eventLoop: any EventLoop
     let inbox: ClientInbox
     private let maximumWaiting: Int
     /// Touched only on `eventLoop`, which the box checks.

@@ -92,11 +92,14 @@ struct ConsumingTests {
             try await RealBroker.withConsumer { consumer in
                 let subscription = consumer.subscribe(queue: queue, prefetch: 300)
                 var held = await Self.take(100, from: subscription)
-                // One at a time: between them the connection has read all there is, and sleeps.
+                // One at a time: between them the connection has read all there is, and sleeps. Where only a deadline of
+                // its own woke it, each would take seconds.
+                let begin = ContinuousClock.now
                 for number in 100..<110 {
                     try await Self.fill(queue, number...number)
                     held += await Self.take(1, from: subscription)
                 }
+                #expect(begin.duration(to: .now) < .seconds(20))
                 #expect(held.map(\.text) == (0..<110).map(String.init))
                 consumer.acknowledge(held.map(\.tag))
                 await subscription.cancel()

@@ -6,6 +6,7 @@ import PushProtocol
 import PushSending
 import ServiceKit
 import TestSupport
+import Testing
 @testable import APNsSender
 
 /// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
@@ -62,9 +63,8 @@ struct SenderUnderTest: Sendable {
             routingKey: RoutingKey.push(.apns, push.lane, push.app), body: try push.wireBody(), attempt: attempt,
             firstSeen: time.now)
         let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
-        let verdicts = try await withTaskExecutorPreference(gateways.executors[push.app]) {
-            try await handler.handle([delivery])
-        }
+        let executor: any TaskExecutor = try #require(gateways.executors[push.app])
+        let verdicts = try await withTaskExecutorPreference(executor) { try await handler.handle([delivery]) }
         guard let verdict = verdicts.first else { throw NoVerdict() }
         let outcomes = try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }
         let places = Dictionary(push.targets.enumerated().map { ($1.device, $0) }) { first, _ in first }

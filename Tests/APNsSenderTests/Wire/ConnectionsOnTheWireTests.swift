@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTP2
 import Messaging
+import NIOCore
 import PushProtocol
 import ServiceKit
 import Synchronization
@@ -30,7 +31,12 @@ import Testing
             try #require(sender.gateways.executors[AppID(rawValue: app)!] as? EventLoopExecutor)
         }
         #expect(try executor("demo") === executor("same"))
-        #expect(try executor("demo") !== executor("other"))
+        // Of each key a client for each environment.
+        let clients = sender.gateways.clients
+        let loops = try ["demo", "other"].flatMap { app in
+            try Array(repeating: executor(app).eventLoop, count: clients.count / 2)
+        }
+        #expect(clients.map { ObjectIdentifier($0.eventLoop) } == loops.map { ObjectIdentifier($0) })
         await sender.stop()
         await apns.server.shutdown()
     }

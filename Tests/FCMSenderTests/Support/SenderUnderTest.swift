@@ -7,6 +7,7 @@ import PushSending
 import ServiceKit
 import Synchronization
 import TestSupport
+import Testing
 @testable import FCMSender
 
 /// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
@@ -16,7 +17,7 @@ struct SenderUnderTest: Sendable {
     let lanes: PushLanes
     /// Looks at the accounts' files when a test says so.
     let watch: CredentialWatch
-    private let gateways: FCMGateways
+    let gateways: FCMGateways
     private let handler: PushStageHandler
 
     init(
@@ -61,9 +62,8 @@ struct SenderUnderTest: Sendable {
             routingKey: RoutingKey.push(.fcm, push.lane, push.app), body: try push.wireBody(), attempt: attempt,
             firstSeen: time.clock.now())
         let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
-        let verdicts = try await withTaskExecutorPreference(gateways.executors[push.app]) {
-            try await handler.handle([delivery])
-        }
+        let executor: any TaskExecutor = try #require(gateways.executors[push.app])
+        let verdicts = try await withTaskExecutorPreference(executor) { try await handler.handle([delivery]) }
         guard let verdict = verdicts.first else { throw NoVerdict() }
         let outcomes = try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }
         let places = Dictionary(

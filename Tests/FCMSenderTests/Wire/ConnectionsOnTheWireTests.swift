@@ -1,5 +1,6 @@
 import HTTP2
 import Logging
+import NIOCore
 import NIOPosix
 import PushProtocol
 import PushSending
@@ -45,6 +46,20 @@ import Testing
         }
         await client.shutdown()
         await silent.stop()
+    }
+
+    @Test func `each app's pushes are handled where its account's connections are`() async throws {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            #expect(!sender.gateways.accounts.isEmpty)
+            for (account, apps) in sender.gateways.accounts {
+                for app in apps {
+                    let executor = try #require(sender.gateways.executors[app] as? EventLoopExecutor)
+                    #expect(executor.eventLoop === account.client.eventLoop)
+                }
+            }
+            await sender.stop()
+        }
     }
 
     @Test func `G17: a GOAWAY to an idle connection is no trouble: the next push opens another`() async throws {
