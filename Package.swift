@@ -120,6 +120,8 @@ let package = Package(
         systemLibrary("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         systemLibrary("CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
 
+        .target(name: "CAllocator", path: "Shared/CAllocator"),
+
         room("PushProtocol", [crypto]),
         room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
         room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
@@ -134,8 +136,8 @@ let package = Package(
         room(
             "ServiceKit",
             [
-                "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes, logging,
-                metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
+                "CAllocator", "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes,
+                logging, metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
             "HTTPGate",
@@ -253,7 +255,8 @@ let package = Package(
             [
                 "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
                 "HTTPSFetch",
-                "PushProtocol", "TestSupport", jwtKit, logging, configuration, lifecycle, nioPosix,
+                "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
+                nioPosix,
             ]),
         tests(
             "FCMSender",

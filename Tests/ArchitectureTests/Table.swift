@@ -34,7 +34,10 @@ enum Table {
     ]
 
     /// Each C library has one importer.
-    static let importerOfC = ["CRabbitMQ": "AMQP", "CPostgres": "Postgres", "CCurl": "HTTPSFetch", "CNGHTTP2": "HTTP2"]
+    static let importerOfC = [
+        "CRabbitMQ": "AMQP", "CPostgres": "Postgres", "CCurl": "HTTPSFetch", "CNGHTTP2": "HTTP2",
+        "CAllocator": "ServiceKit",
+    ]
 
     /// What may be imported from outside the house, and by which rooms. Foundation and the standard library's modules
     /// are everyone's.

@@ -8,9 +8,6 @@ final class ClientChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Ends a write turn before one connection's output fills memory; the rest follows when the channel can take it.
-    private static let flushLimit = 256 * 1024
-
     let id: ConnectionPool.ID
     let core: ClientCore
     private(set) var session: Session?
@@ -179,18 +176,17 @@ final class ClientChannelHandler: ChannelInboundHandler {
 
     /// Writes everything the session has to say while the channel takes it.
     func flush() {
-        guard let context, let session else { return }
-        var wrote = false
+        guard let context else { return }
         do {
-            while context.channel.isWritable, let output = try session.drain(limit: Self.flushLimit) {
-                context.write(wrapOutboundOut(output), promise: nil)
-                wrote = true
+            // Piece by piece: the channel is not told of what TLS holds until that is flushed, and writing may end it.
+            while let session, context.channel.isWritable, let output = try session.drain() {
+                context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
         } catch {
             end(Self.failure(error))
             return
         }
-        if wrote { context.flush() }
+        guard let session else { return }
         if isDraining && calls.isEmpty {
             sayGoodbye(session)
         } else if session.isFinished {
@@ -204,7 +200,7 @@ final class ClientChannelHandler: ChannelInboundHandler {
         isClosing = true
         do {
             try session.submitGoAway(lastStream: 0, code: .noError, debugData: [])
-            if let output = try session.drain(limit: Self.flushLimit) {
+            if let output = try session.drain() {
                 context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
         } catch {

@@ -8,9 +8,6 @@ final class ServerChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Ends a read-and-write turn before one connection's output fills memory.
-    private static let flushLimit = 256 * 1024
-
     let server: ServerContext
     var context: ChannelHandlerContext?
     private(set) var session: Session?
@@ -116,18 +113,17 @@ final class ServerChannelHandler: ChannelInboundHandler {
 
     /// Writes everything the session has to say while the channel takes it.
     func flush() {
-        guard let context, let session, !isStalled else { return }
-        var wrote = false
+        guard let context, !isStalled else { return }
         do {
-            while context.channel.isWritable, let output = try session.drain(limit: Self.flushLimit) {
-                context.write(wrapOutboundOut(output), promise: nil)
-                wrote = true
+            // Piece by piece: the channel is not told of what TLS holds until that is flushed, and writing may end it.
+            while let session, context.channel.isWritable, let output = try session.drain() {
+                context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
         } catch {
             fail("writing", error)
             return
         }
-        if wrote { context.flush() }
+        guard let session else { return }
         if (session.isFinished && !awaitsLastGoAway) || (closesWhenFlushed && context.channel.isWritable) {
             context.close(promise: nil)
         }

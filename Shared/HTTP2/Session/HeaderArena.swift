@@ -6,7 +6,7 @@ internal import CNGHTTP2
 /// frame was sent. The arena hands out addresses that stay valid until `reset`, which its session calls only when no
 /// submitted HEADERS frame is unsent. Owned by one session, used on its event loop.
 package struct HeaderArena: ~Copyable {
-    private static let blockSize = 32 * 1024
+    private static let blockSize = 8 * 1024
 
     private var blocks: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
