@@ -107,6 +107,32 @@ struct StreamFaultTests {
         }
     }
 
+    @Test func `a request that had no stream while others were answered says so`() async throws {
+        let (first, second) = (Gate(), Gate())
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
+            handler: { request in
+                await (request.path == "/first" ? first : second).pass()
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            async let answered = harness.send("/first")
+            try await eventually("one is open") { harness.client.statistics.openStreams == 1 }
+            async let unanswered = harness.send("/second")
+            try await eventually("one waits") { harness.client.statistics.waiting == 1 }
+            async let outcome = harness.sendMany(1, deadline: .seconds(2))
+            try await eventually("two wait") { harness.client.statistics.waiting == 2 }
+            first.open()
+            guard case .notProcessed(let failure) = await outcome.first?.error else {
+                Issue.record("\(await outcome)")
+                return second.open()
+            }
+            #expect(failure.code == .noStream)
+            second.open()
+            #expect(try await [answered.status, unanswered.status] == [200, 200])
+        }
+    }
+
     @Test func `cancelling the task resets the stream at once`() async throws {
         try await Harness.run(handler: { $0.path == "/never" ? [] : [.respond(status: 200)] }) { harness in
             let task = Task { await harness.outcome("/never") }

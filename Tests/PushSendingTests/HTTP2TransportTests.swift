@@ -7,6 +7,7 @@ import Testing
     @Test(
         arguments: [
             (.notProcessed(HTTP2Failure(.queueFull, "10000 requests wait")), .deferred(reason: "queue-full")),
+            (.notProcessed(HTTP2Failure(.noStream, "")), .deferred(reason: "no-stream")),
             (.cancelled(written: false), .deferred(reason: "cancelled")),
             (.cancelled(written: true), .ambiguous(reason: "cancelled")),
             (.deadlineExceeded(written: false), .notProcessed(reason: "timed-out")),

@@ -19,6 +19,8 @@ final class Burst: @unchecked Sendable {
     let requests: any HTTP2Requests
     let deadline: NIODeadline
     var phase = Phase.submitted
+    /// How many answers the client had had when it took this burst.
+    var answersBefore = 0
     /// An answer said that those still waiting need not be sent.
     private(set) var isCut = false
     private(set) var calls: [Call] = []

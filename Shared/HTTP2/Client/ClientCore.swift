@@ -142,6 +142,7 @@ final class ClientCore {
             burst.refuse(.closed)
         } else {
             burst.phase = .taken
+            burst.answersBefore = statistics.responses
             waiting.append(burst.calls, burst.requests.precedence)
             waitingCount += burst.calls.count
             if let due = deadlines.added(burst.deadline) { setDeadlineTimer(due) }
@@ -204,7 +205,7 @@ final class ClientCore {
                 let deadline = call.burst.deadline
                 if deadline <= now {
                     leaveSilent(call, now)
-                    abandon(call, .deadlineExceeded(written: call.isWritten))
+                    abandon(call, overdue(call))
                 } else {
                     earliest = min(earliest ?? deadline, deadline)
                 }
@@ -213,6 +214,14 @@ final class ClientCore {
         waiting.removeAll { $0.isFinished }
         if let due = deadlines.fired(now: now, earliest: earliest) { setDeadlineTimer(due) }
         turn()
+    }
+
+    /// Where others were answered while a request stood in line, the line is long and the peer is well.
+    private func overdue(_ call: Call) -> HTTP2Error {
+        if case .waiting = call.place, statistics.responses > call.burst.answersBefore {
+            return .notProcessed(HTTP2Failure(.noStream, "others had every stream until the deadline passed"))
+        }
+        return .deadlineExceeded(written: call.isWritten)
     }
 
     /// A request went unanswered on a connection that said nothing else either. Where PINGs may not be sent, nothing but

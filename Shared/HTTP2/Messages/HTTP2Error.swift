@@ -50,6 +50,8 @@ package struct HTTP2Failure: Hashable, Sendable {
         case responseTooLarge = "response-too-large"
         /// As many requests as the configuration allows are already waiting.
         case queueFull = "queue-full"
+        /// It waited for a stream until its deadline while others were answered.
+        case noStream = "no-stream"
         /// It waited for a stream when another answer of its burst made sending it pointless.
         case withdrawn = "withdrawn"
     }

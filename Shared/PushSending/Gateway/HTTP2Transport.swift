@@ -4,7 +4,7 @@ import Synchronization
 
 /// The real transport: one HTTP/2 client, whose connections belong to one credential on one of a provider's hosts.
 package final class HTTP2Transport: ProviderTransport {
-    private let client: HTTP2Client
+    package let client: HTTP2Client
     private let counter = Mutex(0)
 
     /// The owner of `client` shuts it down.
@@ -111,7 +111,7 @@ extension TransportError {
                 switch failure.code {
                 case .connectFailed, .connectTimeout, .certificateRejected, .noHTTP2:
                     .unreachable(reason: failure.code.rawValue)
-                case .queueFull: .deferred(reason: failure.code.rawValue)
+                case .queueFull, .noStream: .deferred(reason: failure.code.rawValue)
                 case .withdrawn: .withdrawn
                 case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge:
                     .notProcessed(reason: failure.code.rawValue)
