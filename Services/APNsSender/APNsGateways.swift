@@ -21,8 +21,6 @@ struct APNsGateways {
     private var loops: EventLoopExecutors
     private let clock: SenderClock
     private let logger: Logger
-    /// Those of the lanes with a signing key.
-    private(set) var clients: [HTTP2Client] = []
     private var executorsOfKeys: [ProviderToken: EventLoopExecutor] = [:]
     private var sources: [ProviderToken: CredentialCache] = [:]
     private var files: [ProviderToken: CredentialFile<String>] = [:]
@@ -103,6 +101,19 @@ struct APNsGateways {
             credentials: connection, transport: connection, clock: clock)
     }
 
+    /// The connections of keys and certificates.
+    var clients: [ProviderClient] {
+        let ofKeys = transports.map { connection, transport in
+            let lanes = lanesOfKey[connection.key, default: []].filter { $0.environment == connection.environment }
+            return ProviderClient(apps: lanes.map(\.app), environment: connection.environment) { transport.client }
+        }
+        return ofKeys
+            + certificates.map { key, connection in
+                let apps = lanesOfCertificate[key, default: []].map(\.app)
+                return ProviderClient(apps: apps, environment: key.environment) { connection.client }
+            }
+    }
+
     /// The files of keys and certificates, each with its lanes, and how a changed one is put into force.
     var watched: [CredentialWatch.Entry] {
         watchedKeys + certificates.map { .init(file: $1, lanes: lanesOfCertificate[$0, default: []]) }
@@ -130,16 +141,9 @@ struct APNsGateways {
         let client = try HTTP2Client(
             endpoint: try endpoint(environment), configuration: configuration, eventLoopGroup: eventLoop,
             logger: logger)
-        clients.append(client)
         let transport = HTTP2Transport(client: client)
         transports[connection] = transport
         return transport
-    }
-
-    /// Ends the connections when what is in flight has been answered.
-    @Sendable func shutdown() async {
-        for client in clients { await client.shutdown() }
-        for connection in certificates.values { await connection.shutdown() }
     }
 
     private func connection(

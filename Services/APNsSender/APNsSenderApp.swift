@@ -40,7 +40,7 @@ struct APNsSenderApp {
         context.readiness.register("credential-files") { credentials.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(shutdown: gateways.shutdown), credentials] + bus.services + stream.services
+            [ProviderClients(gateways.clients, provider: .apns), credentials] + bus.services + stream.services
                 + [AfterReading(stream.reader, stage), supervisor])
     }
 }

@@ -19,9 +19,11 @@ struct FCMGateways {
     /// The lanes whose service account cannot be used, and why.
     private(set) var unusable: [LaneKey: String] = [:]
 
-    /// Ends the connections when what is in flight has been answered.
-    @Sendable func shutdown() async {
-        for (account, _) in accounts { await account.client.shutdown() }
+    /// The connections of the accounts.
+    var clients: [ProviderClient] {
+        accounts.map { account, apps in
+            ProviderClient(apps: apps, environment: .production) { account.client }
+        }
     }
 
     /// The accounts' files, each with its lanes, and how a changed one is put into force.

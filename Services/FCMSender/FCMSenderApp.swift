@@ -43,7 +43,7 @@ struct FCMSenderApp {
         context.readiness.register("credential-files") { accounts.trouble.map { .degraded($0) } ?? .holds }
 
         return ServiceAssembly(
-            [ProviderClients(shutdown: gateways.shutdown), accounts] + bus.services + stream.services
+            [ProviderClients(gateways.clients, provider: .fcm), accounts] + bus.services + stream.services
                 + [census, AfterReading(stream.reader, stage), supervisor])
     }
 }

@@ -14,7 +14,6 @@ final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCre
 
     private struct Opened: Sendable {
         let certificate: PushCertificate
-        let client: HTTP2Client
         let transport: HTTP2Transport
     }
 
@@ -39,7 +38,7 @@ final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCre
             do throws(HTTP2Error) {
                 let client = try connect(
                     HTTP2Endpoint.ClientCertificate(certificateFile: files.certificateFile, keyFile: files.keyFile))
-                return Opened(certificate: certificate, client: client, transport: HTTP2Transport(client: client))
+                return Opened(certificate: certificate, transport: HTTP2Transport(client: client))
             } catch {
                 throw .refused(reason: "\(files.keyFile): is not the private key of \(files.certificateFile) (PEM)")
             }
@@ -49,11 +48,8 @@ final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCre
     /// The one in force; `nil` when there never was one of use.
     var certificate: PushCertificate? { state.withLock { $0.current?.certificate } }
 
-    /// Ends the connections when what is in flight has been answered.
-    func shutdown() async {
-        let client = state.withLock { $0.current?.client }
-        await client?.shutdown()
-    }
+    /// The owner of these connections shuts it down; one that a new certificate replaces is shut down here.
+    var client: HTTP2Client? { state.withLock { $0.current?.transport.client } }
 
     // MARK: - CredentialSource
 
@@ -78,7 +74,7 @@ final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCre
                 if let old = state.current {
                     state.base += old.transport.generation + 1
                     // What is in flight is answered on the old connections.
-                    Task { await old.client.shutdown() }
+                    Task { await old.transport.client.shutdown() }
                 }
                 state.current = opened
             }

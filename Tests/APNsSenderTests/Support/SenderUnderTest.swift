@@ -81,7 +81,10 @@ struct SenderUnderTest: Sendable {
         AppID(rawValue: app).flatMap { lanes.trouble(of: LaneKey(app: $0, environment: environment)) }
     }
 
-    func stop() async { await gateways.shutdown() }
+    /// Those of the credentials in force.
+    var clients: [HTTP2Client] { gateways.clients.compactMap { $0.current() } }
+
+    func stop() async { await ProviderClients(gateways.clients, provider: .apns).shutdown() }
 
     private struct NoVerdict: Error {}
 }

@@ -3,6 +3,7 @@ import HTTP2
 import Messaging
 import NIOCore
 import PushProtocol
+import PushSending
 import ServiceKit
 import Synchronization
 import TestSupport
@@ -32,11 +33,12 @@ import Testing
         }
         #expect(try executor("demo") === executor("same"))
         // Of each key a client for each environment.
-        let clients = sender.gateways.clients
-        let loops = try ["demo", "other"].flatMap { app in
-            try Array(repeating: executor(app).eventLoop, count: clients.count / 2)
+        #expect(sender.gateways.clients.count == 4)
+        for client in sender.gateways.clients {
+            for app in client.apps {
+                #expect(try executor(app.rawValue).eventLoop === client.current()?.eventLoop)
+            }
         }
-        #expect(clients.map { ObjectIdentifier($0.eventLoop) } == loops.map { ObjectIdentifier($0) })
         await sender.stop()
         await apns.server.shutdown()
     }
@@ -51,7 +53,7 @@ import Testing
         async let campaign = sender.send(.sample(lane: .bulk, targets: targets(40)))
         try await eventually("the first of the campaign") { apns.requests.count == 1 }
         async let message = sender.send(.sample(targets: [.sample(token: "ffff")]))
-        try await eventually("all others wait") { sender.gateways.clients.map(\.statistics.waiting).reduce(0, +) == 40 }
+        try await eventually("all others wait") { sender.clients.map(\.statistics.waiting).reduce(0, +) == 40 }
         gate.open()
         #expect(try await message.answers.map(\.disposition) == [.accepted])
         #expect(try await campaign.answers.map(\.disposition) == Array(repeating: .accepted, count: 40))
@@ -131,7 +133,7 @@ import Testing
         try await eventually("ten in flight", within: .seconds(30)) { apns.requests.count == 11 }
         apns.server.setMaximumConcurrentStreams(1)
         try await eventually("the client knows", within: .seconds(30)) {
-            sender.gateways.clients.contains { $0.statistics.streamLimit == 1 }
+            sender.clients.contains { $0.statistics.streamLimit == 1 }
         }
         #expect(apns.requests.count == 11)
         gate.open()
@@ -154,7 +156,7 @@ import Testing
         let sender = try await apns.sender(try catalogs.key())
         async let result = sender.send(.sample(targets: targets(20)))
         try await eventually("the others wait", within: .seconds(30)) {
-            sender.gateways.clients.contains { $0.statistics.waiting == 19 && $0.statistics.openStreams == 1 }
+            sender.clients.contains { $0.statistics.waiting == 19 && $0.statistics.openStreams == 1 }
         }
         try await eventually("the first arrived", within: .seconds(30)) { !apns.requests.isEmpty }
         #expect(apns.requests.count == 1)

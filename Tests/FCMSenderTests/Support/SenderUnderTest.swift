@@ -82,7 +82,7 @@ struct SenderUnderTest: Sendable {
         lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
     }
 
-    func stop() async { await gateways.shutdown() }
+    func stop() async { await ProviderClients(gateways.clients, provider: .fcm).shutdown() }
 
     private struct NoVerdict: Error {}
 }

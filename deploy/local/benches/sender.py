@@ -23,6 +23,7 @@ OTHER_OUTCOMES = "feedback.outcomes"
 CORE_OF_H2LOAD, CORE_OF_ITS_PROVIDER = 1, 0
 DELIVERY_TO_ACK = "heliograph_delivery_to_ack_seconds"
 HANDLE = "heliograph_handle_seconds"
+STREAMS_OPEN = "heliograph_push_streams_open"
 PREFETCH = 500  # as a sender's of an interactive queue
 IN_FLIGHT = 5000
 QUEUED = 100_000
@@ -216,18 +217,15 @@ class Bench:
             self.bus.purge(pushes.queue)
             pushes.publish(QUEUED // len(loads))
         # Slow enough that loader and provider are far below what they can do.
-        delay_ms = 1500
-        with Provider(self.state / "provider", delay_ms=delay_ms).running() as provider:
+        with Provider(self.state / "provider", delay_ms=1500).running() as provider:
             with Sender(self.name, self.state, provider, **more).running() as sender:
                 sender.await_ready()
-                samples = self.watch(sender, provider, loads)
+                samples = self.watch(sender, loads)
         for pushes in loads:
             self.bus.purge(pushes.queue)
         memory = [sample.memory for sample, _ in samples]
         third = len(memory) // 3
-        # Little's law: what is in flight is what comes in a second, times the seconds each takes.
-        (first, sent_first), (last, sent_last) = samples[third], samples[-1]
-        in_flight = (sent_last - sent_first) / (last.at - first.at) * delay_ms / 1000
+        in_flight = statistics.median(open_streams for _, open_streams in samples[third:])
         self.figures.add(
             f"resident memory, {QUEUED} pushes queued, over {self.options.minutes:g} min", max(memory), "MB", at_most=60,
             in_flight=in_flight)
@@ -236,16 +234,16 @@ class Bench:
             statistics.median(memory[2 * third:]) - statistics.median(memory[third:2 * third]), "MB", at_most=2)
         self.figures.add("requests in flight meanwhile", in_flight, "requests", at_least=IN_FLIGHT * 0.9)
 
-    def watch(self, sender: Sender, provider: Provider, loads: list[Pushes]) -> list[tuple[Sample, int]]:
-        """Each second: how the sender is, and how many requests the provider has had."""
-        samples: list[tuple[Sample, int]] = []
+    def watch(self, sender: Sender, loads: list[Pushes]) -> list[tuple[Sample, float]]:
+        """Each second: how the sender is, and how many requests it has under way."""
+        samples: list[tuple[Sample, float]] = []
         end = time.monotonic() + self.options.minutes * 60
         while time.monotonic() < end:
             time.sleep(1)
             for pushes in loads:
                 if self.bus.depth(pushes.queue) < QUEUED // len(loads) - 2000:
                     pushes.publish(2000)
-            samples.append((sender.sample(), provider.requests()))
+            samples.append((sender.sample(), sender.gauge(STREAMS_OPEN)))
             self.bus.purge(OUTCOMES, OTHER_OUTCOMES)
         return samples
 

@@ -200,13 +200,19 @@ class Sender:
         return Sample(
             time.monotonic(), (int(fields[11]) + int(fields[12])) / TICKS, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
 
+    def metrics(self) -> list[str]:
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
+            return answer.read().decode().splitlines()
+
+    def gauge(self, name: str) -> float:
+        """The sum of all series of a name, as its `/metrics` has them now."""
+        return sum(float(line.rsplit(" ", 1)[1]) for line in self.metrics() if line.startswith(name + "{"))
+
     def histogram(self, name: str) -> Histogram:
         """All series of a name, as its `/metrics` has them now."""
-        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
         buckets: dict[float, float] = {}
         last: dict[str, float] = {}
-        for line in lines:
+        for line in self.metrics():
             if found := re.match(name + r'_bucket\{(.*)le="([^"]+)"\} (\S+)$', line):
                 series, bound, total = found[1], float(found[2]), float(found[3])
                 buckets[bound] = buckets.get(bound, 0) + total - last.get(series, 0)

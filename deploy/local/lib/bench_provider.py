@@ -26,7 +26,6 @@ global
   maxconn 2000
   ssl-default-bind-options ssl-min-ver TLSv1.3
   tune.h2.max-concurrent-streams {streams}
-  stats socket {socket} level user
   {load_lua}
 defaults
   mode http
@@ -83,7 +82,7 @@ class Provider:
         late.write_text(DELAY.format(milliseconds=delay_ms))
         self.configuration = folder / "haproxy.cfg"
         self.configuration.write_text(CONFIGURATION.format(
-            streams=streams, port=self.port, socket=folder / "haproxy.sock", pem=both, answers=ANSWERS,
+            streams=streams, port=self.port, pem=both, answers=ANSWERS,
             load_lua=f"lua-load {late}" if delay_ms else "", delay="http-request lua.late" if delay_ms else "",
         ))
 
@@ -107,16 +106,6 @@ class Provider:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(10)
-
-    def requests(self) -> int:
-        """How many it has been sent so far, by its own count."""
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.connect(str(self.folder / "haproxy.sock"))
-            asked.sendall(b"show stat\n")
-            lines = b"".join(iter(lambda: asked.recv(65536), b"")).decode().splitlines()
-        names = lines[0].removeprefix("# ").split(",")
-        row = next(dict(zip(names, line.split(","))) for line in lines[1:] if line.startswith("provider,FRONTEND,"))
-        return int(row["req_tot"])
 
 
 def accepts(port: int) -> bool:

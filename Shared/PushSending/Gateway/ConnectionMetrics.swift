@@ -1,0 +1,58 @@
+import HTTP2
+import Metrics
+import PushProtocol
+
+/// How one client's connections are, for operators who set how many there may be:
+///
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_push_connections` | gauge | provider, environment, apps | connections that take requests |
+/// | `heliograph_push_streams_open` | gauge | provider, environment, apps | requests under way on them |
+/// | `heliograph_push_requests_waiting` | gauge | provider, environment, apps | requests that have no stream yet |
+/// | `heliograph_push_connects_total` | counter | provider, environment, apps, result | `ready` and `failed` attempts to connect |
+/// | `heliograph_push_goaways_total` | counter | provider, environment, apps | GOAWAY frames of the provider |
+/// | `heliograph_push_resends_total` | counter | provider, environment, apps | requests that were not processed and went again at once |
+///
+/// `apps` are those that share the credential, with commas between them.
+struct ConnectionMetrics {
+    private let connections: Gauge
+    private let streams: Gauge
+    private let waiting: Gauge
+    private let ready: Counter
+    private let failed: Counter
+    private let goAways: Counter
+    private let resends: Counter
+    /// Whose statistics were recorded last, and what they were.
+    private var last: (client: HTTP2Client, statistics: HTTP2ClientStatistics)?
+
+    init(_ client: ProviderClient, provider: Provider) {
+        let labels = [
+            ("provider", provider.rawValue), ("environment", client.environment.rawValue),
+            ("apps", client.apps.map(\.rawValue).joined(separator: ",")),
+        ]
+        connections = Gauge(label: "heliograph_push_connections", dimensions: labels)
+        streams = Gauge(label: "heliograph_push_streams_open", dimensions: labels)
+        waiting = Gauge(label: "heliograph_push_requests_waiting", dimensions: labels)
+        ready = Counter(label: "heliograph_push_connects_total", dimensions: labels + [("result", "ready")])
+        failed = Counter(label: "heliograph_push_connects_total", dimensions: labels + [("result", "failed")])
+        goAways = Counter(label: "heliograph_push_goaways_total", dimensions: labels)
+        resends = Counter(label: "heliograph_push_resends_total", dimensions: labels)
+    }
+
+    mutating func record(_ client: HTTP2Client) {
+        let now = client.statistics
+        // A client that replaced another counts from nothing.
+        let before = last.flatMap { $0.client === client ? $0.statistics : nil }
+        func more(_ count: KeyPath<HTTP2ClientStatistics, Int>) -> Int {
+            now[keyPath: count] - (before?[keyPath: count] ?? 0)
+        }
+        last = (client, now)
+        connections.record(now.connections)
+        streams.record(now.openStreams)
+        waiting.record(now.waiting)
+        ready.increment(by: more(\.connectionsOpened))
+        failed.increment(by: more(\.connectFailures))
+        goAways.increment(by: more(\.goAways))
+        resends.increment(by: more(\.resends))
+    }
+}
