@@ -35,7 +35,7 @@ struct FCMGateways {
         }
     }
 
-    /// How long one request may take: Google's least (`push-protocols` B.7).
+    /// How long one request may wait for its answer: Google's least (`push-protocols` B.7).
     static let deadline = Duration.seconds(10)
 
     /// Reads every service account and signs with it, so that one that cannot be used is known from the start.

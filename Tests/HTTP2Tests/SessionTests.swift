@@ -45,7 +45,9 @@ struct SessionTests {
         try server.start(.server)
         try exchange(client, server, pieces: 16_384)
         for _ in 0..<40 {
-            _ = try client.session.submitRequest(hasBody: false) { $0.append(":method", "GET"); $0.appendRest() }
+            _ = try client.session.submitRequest(hasBody: false) {
+                $0.append(":method", "GET"); $0.appendRest()
+            }
         }
         var pieces = 0
         while let output = try client.session.drain() {

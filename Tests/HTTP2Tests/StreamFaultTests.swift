@@ -133,6 +133,30 @@ struct StreamFaultTests {
         }
     }
 
+    @Test func `a request that got its stream late has as long for its answer`() async throws {
+        let (first, late) = (Gate(), Gate())
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
+            handler: { request in
+                await (request.path == "/first" ? first : late).pass()
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            // Those that are left without a stream are the clock.
+            func pass(_ time: Duration) async { _ = await harness.outcome("/unserved", deadline: time) }
+            async let firstAnswer = harness.send("/first")
+            try await eventually("one is open") { harness.client.statistics.openStreams == 1 }
+            async let lateAnswer = harness.send("/late", deadline: .seconds(3))
+            try await eventually("one waits") { harness.client.statistics.waiting == 1 }
+            await pass(.seconds(2))
+            first.open()
+            #expect(try await firstAnswer.status == 200)
+            await pass(.seconds(2))
+            late.open()
+            #expect(try await lateAnswer.status == 200)
+        }
+    }
+
     @Test func `cancelling the task resets the stream at once`() async throws {
         try await Harness.run(handler: { $0.path == "/never" ? [] : [.respond(status: 200)] }) { harness in
             let task = Task { await harness.outcome("/never") }

@@ -17,6 +17,9 @@ final class Burst: @unchecked Sendable {
     }
 
     let requests: any HTTP2Requests
+    /// How long each of its requests may wait for a stream, and then for its answer.
+    let patience: TimeAmount
+    /// Until when they may wait for a stream.
     let deadline: NIODeadline
     var phase = Phase.submitted
     /// How many answers the client had had when it took this burst.
@@ -27,9 +30,10 @@ final class Burst: @unchecked Sendable {
     private var unfinished: Int
     private var continuation: UnsafeContinuation<Void, Never>?
 
-    init(_ requests: any HTTP2Requests, deadline: NIODeadline) {
+    init(_ requests: any HTTP2Requests, patience: TimeAmount) {
         self.requests = requests
-        self.deadline = deadline
+        self.patience = patience
+        deadline = .now() + patience
         unfinished = requests.count
         calls.reserveCapacity(unfinished)
         for index in 0..<unfinished { calls.append(Call(self, index: index)) }

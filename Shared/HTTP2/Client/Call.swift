@@ -1,3 +1,5 @@
+import NIOCore
+
 /// One request of a burst on its way to its answer. Touched on the event loop only; see `Burst`.
 final class Call {
     enum Place {
@@ -9,6 +11,8 @@ final class Call {
     let burst: Burst
     let index: Int
     private(set) var answer: HTTP2Answer?
+    /// Until when it may wait: for a stream, and later for its answer.
+    private(set) var deadline: NIODeadline
     var place = Place.waiting
     var resends = 0
 
@@ -25,6 +29,7 @@ final class Call {
     init(_ burst: Burst, index: Int) {
         self.burst = burst
         self.index = index
+        deadline = burst.deadline
     }
 
     var isFinished: Bool {
@@ -40,6 +45,11 @@ final class Call {
         place = .finished
         self.answer = answer
         burst.finished(with: answer)
+    }
+
+    /// It has a stream. The first one begins the wait for the answer, so that sending again does not go on for ever.
+    func gotStream(now: NIODeadline) {
+        if resends == 0 { deadline = now + burst.patience }
     }
 
     /// Begins on a stream; false when it has no body.

@@ -94,6 +94,7 @@ final class ClientCore {
             } else {
                 guard let id = pool.takeStream(now: now), let connection = connections[id] else { return }
                 waitingCount -= 1
+                call.gotStream(now: now)
                 open(call, on: connection)
                 waiting.takeNext()
             }
@@ -202,12 +203,11 @@ final class ClientCore {
         let open = connections.values.flatMap { $0.calls.inOrder.map(\.value) }
         for calls in [waiting.all, open] {
             for call in calls where !call.isFinished {
-                let deadline = call.burst.deadline
-                if deadline <= now {
+                if call.deadline <= now {
                     leaveSilent(call, now)
                     abandon(call, overdue(call))
                 } else {
-                    earliest = min(earliest ?? deadline, deadline)
+                    earliest = min(earliest ?? call.deadline, call.deadline)
                 }
             }
         }

@@ -44,8 +44,9 @@ package final class HTTP2Client: Sendable {
 
     /// Sends `request` and waits for the whole response, whatever its status.
     ///
-    /// `deadline` counts from now and covers the wait for a connection and a stream, all transparent resends, and the
-    /// response; when it passes, the stream is reset with CANCEL. Cancelling the task does the same at once.
+    /// `deadline` counts from now and covers the wait for a connection and a stream, and once more from the first stream
+    /// on: it then covers all transparent resends and the response. Whoever had to wait for a stream is not cut off in the
+    /// middle of the answer. When it passes, the stream is reset with CANCEL. Cancelling the task does the same at once.
     package func execute(
         _ request: HTTP2Request, deadline: Duration
     ) async throws(HTTP2Error) -> HTTP2Response {
@@ -58,7 +59,7 @@ package final class HTTP2Client: Sendable {
     /// `deadline` counts for each of them as for one. Cancelling the task ends those that are left.
     package func execute(all requests: some HTTP2Requests, deadline: Duration) async -> [HTTP2Answer] {
         guard requests.count > 0 else { return [] }
-        let burst = Burst(requests, deadline: .now() + TimeAmount(deadline))
+        let burst = Burst(requests, patience: TimeAmount(deadline))
         var refusal: HTTP2Error?
         await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in

@@ -42,7 +42,7 @@ package struct ProviderGateway: PushGateway {
     private let clock: SenderClock
     private let deadline: Duration
 
-    /// - Parameter deadline: how long one request may take, from asking for a stream to the end of the answer.
+    /// - Parameter deadline: how long one request may wait for a stream, and then for its answer.
     package init(
         wire: any PushWire, credentials: any CredentialSource, transport: any ProviderTransport,
         clock: SenderClock = .system,
