@@ -44,14 +44,16 @@ struct SessionTests {
         try client.start(.client)
         try server.start(.server)
         try exchange(client, server, pieces: 16_384)
-        for _ in 0..<40 {
-            _ = try client.session.submitRequest(hasBody: false) {
-                $0.append(":method", "GET"); $0.appendRest()
+        // nghttp2 frames all bodies after all headers.
+        for request in 0..<40 {
+            client.bodies[Int32(request * 2 + 1)] = OutgoingBody(Array(repeating: 1, count: 1_500), isComplete: true)
+            _ = try client.session.submitRequest(hasBody: true) {
+                $0.append(":method", "POST"); $0.appendRest()
             }
         }
         var pieces = 0
         while let output = try client.session.drain() {
-            #expect(output.readableBytes <= 64 * 1024)
+            #expect(output.readableBytes < 64 * 1024)
             pieces += 1
             try output.withUnsafeReadableBytes { try server.session.receive($0) }
         }

@@ -12,9 +12,6 @@ final class Session {
     /// As much as the last flush needed, so that a steady load allocates once a flush.
     private var expectedOutput = Session.smallestOutput
     private static let smallestOutput = 512
-    /// Where one piece of output ends: TLS keeps as much room as the largest needed, on every connection, and with this
-    /// a piece and what TLS adds to it fit into 64 KiB.
-    private static let largestOutput = 48 * 1024
 
     /// Makes a session whose receiver must outlive it, which holds when the receiver owns it.
     init(role: SessionRole, events: any SessionEvents) throws(SessionError) {
@@ -31,11 +28,11 @@ final class Session {
         if count < 0 { throw SessionError(CInt(count)) }
     }
 
-    /// Frames what was submitted, up to about 48 KiB, into one buffer; nil when there is nothing to send.
+    /// Frames what was submitted, until the piece is full, into one buffer; nil when there is nothing to send.
     func drain() throws(SessionError) -> ByteBuffer? {
         guard nghttp2_session_want_write(handle.pointer) != 0 else { return nil }
         relay.output.reserveCapacity(expectedOutput)
-        while relay.output.writerIndex < Self.largestOutput {
+        while !relay.isPieceFull {
             var chunk: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(handle.pointer, &chunk)
             if count < 0 { throw SessionError(CInt(count)) }
@@ -49,7 +46,7 @@ final class Session {
         // A fresh buffer each time: the channel owns this one until it is on the wire.
         let output = relay.output
         relay.output = ByteBuffer()
-        expectedOutput = max(Self.smallestOutput, min(output.readableBytes, Self.largestOutput))
+        expectedOutput = max(Self.smallestOutput, min(output.readableBytes, SessionRelay.fullPiece))
         return output
     }
 

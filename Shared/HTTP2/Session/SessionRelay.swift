@@ -11,6 +11,10 @@ final class SessionRelay {
     unowned(unsafe) let events: any SessionEvents
     /// What was framed and not yet taken; DATA payloads are written here directly.
     var output = ByteBuffer()
+    /// Where one piece of output ends: TLS keeps as much room as the largest needed, on every connection, and a piece that
+    /// ends with the next frame from here on fits into 64 KiB with what TLS adds to it.
+    static let fullPiece = 48 * 1024
+    var isPieceFull: Bool { output.writerIndex >= Self.fullPiece }
     /// Submitted HEADERS frames that nghttp2 has not encoded yet; while there are any, the arena must not be reset.
     var unsentHeaders = 0
 
@@ -151,7 +155,8 @@ private func sendData(
     relay.output.writeBytes(UnsafeRawBufferPointer(start: frameHeader, count: 9))
     relay.events.writeBody(stream: header.stream_id, count: count, into: &relay.output)
     if header.endsStream { relay.events.endStreamSending(stream: header.stream_id) }
-    return 0
+    // nghttp2 would frame every body there is before it came back.
+    return relay.isPieceFull ? NGHTTP2_ERR_PAUSE.rawValue : 0
 }
 
 /// The data provider of every message with a body.
