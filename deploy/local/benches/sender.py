@@ -29,7 +29,7 @@ IN_FLIGHT = 5000
 QUEUED = 100_000
 # While memory is watched: whose queues are full, and the targets of a push. All that is fetched is in flight, and that is
 # what is wanted.
-FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 10)}
+FULL = {"apns": (["family-portal", "hide-and-seek"], 6), "fcm": (["family-portal"], 12)}
 
 
 def main() -> None:
