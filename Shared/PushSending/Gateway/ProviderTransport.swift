@@ -3,9 +3,10 @@ package protocol ProviderTransport: Sendable {
     /// Counts the replacements of the connections; see ``reconnect(from:)``.
     var generation: Int { get }
 
-    /// Sends every request of `batch` with the header `authorization` and waits for the last answer: each for
-    /// `deadline` at most until it has a stream, and as long again for its answer. The answers come in the order of the requests. `goesOn` is asked about every answer's status, on any
-    /// thread: once it says no, what has not left yet ends as `withdrawn`.
+    /// Sends every request of `batch` with the header `authorization` and waits for the last answer: each for `deadline`
+    /// at most until it has a stream, and as long again for its answer. The answers come in the order of the requests.
+    /// `goesOn` is asked about every answer's status, on any thread: once it says no, what has not left yet ends as
+    /// `withdrawn`.
     func send(
         _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
     ) async -> [TransportAnswer]
