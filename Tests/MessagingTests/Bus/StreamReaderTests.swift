@@ -49,7 +49,7 @@ struct StreamReaderTests {
     }
 
     private static func withReader(
-        _ url: String, through proxy: FaultProxy? = nil, _ body: (StreamReader, Heard) async throws -> Void
+        _ url: String, through proxy: FaultProxy? = nil, _ body: @Sendable (StreamReader, Heard) async throws -> Void
     ) async throws {
         let heard = Heard()
         let publisher = AMQPPublisher(configuration: try configuration(url), logger: .silent)
