@@ -121,6 +121,37 @@ import Testing
         #expect(prints.count == 6)
     }
 
+    @Test func `the same file for another app is another import`() async throws {
+        try await withFile("devices.ndjson", Self.lines(3)) { work in
+            let others: [(DeviceFormat, String?)] = [
+                (.ndjson, nil), (.ndjson, "hide-and-seek"), (.csv, "hide-and-seek"),
+            ]
+            var prints: Set = [try LineFile(path: work.path).fingerprint(work.way)]
+            for (format, app) in others {
+                let other = DeviceImport(
+                    path: work.path, format: format, app: app.flatMap(AppID.init), apps: work.apps, report: work.report)
+                prints.insert(try LineFile(path: work.path).fingerprint(other.way))
+            }
+            #expect(prints.count == 4)
+        }
+    }
+
+    @Test(arguments: [
+        "my notes\n", "{\"line\":1}\n", "{\"line\":1,\"why\":\"x\"}\n{\"line\":2,\"why\":\"x\",\"user\":\"a\"}\n",
+        "\u{fffd}",
+    ])
+    func `a file that is no report is left as it is`(_ text: String) async throws {
+        try await withFile("devices.ndjson", Self.lines(3)) { work in
+            // The last of them as bytes that are no text at all.
+            let bytes = text == "\u{fffd}" ? Data([0xff, 0xfe, 0x00]) : Data(text.utf8)
+            try bytes.write(to: URL(filePath: work.report))
+            await #expect(throws: Refusal.self) {
+                try await work.run(from: ImportState(startedAt: Date()), progress: { _ in }) { _, state, _ in state }
+            }
+            #expect(try Data(contentsOf: URL(filePath: work.report)) == bytes)
+        }
+    }
+
     @Test func `what is exported can be imported elsewhere, if its tokens were asked for`() async throws {
         let lines = [
             #"{"user":"a, \"b\"","kind":"live-activity","environment":"development","token":"ab12","scope":"s","installation":"i","#

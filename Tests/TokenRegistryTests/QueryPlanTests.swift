@@ -76,6 +76,12 @@ import Testing
                 ("a list", AudienceQueries.listed(by: campaign, span: span, limit: 500)),
                 ("one's own topics", MembershipStore.list(of: Fixture.user("user-7"))),
                 ("forgetting a user's", MembershipStore.erasure(of: Fixture.user("user-7"), at: Date())),
+                ("the end of a step of forgetting", CampaignStore.end(ofList: campaign, after: "user-2")),
+                (
+                    "forgetting a step of a list",
+                    CampaignStore.listForgetting(of: campaign, after: "user-2", upTo: "user-3")
+                ),
+                ("forgetting a user's place in lists", CampaignStore.erasure(of: Fixture.user("user-7"))),
                 ("joining", MembershipStore.upsert([AudienceFixture.member("user-7", group)])),
             ] {
                 let plan = try await Self.plan(statement, pool)

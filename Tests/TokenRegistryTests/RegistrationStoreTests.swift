@@ -70,6 +70,31 @@ import Testing
         }
     }
 
+    @Test(arguments: [Int64.min, 0, 253_402_300_800_000_000, .max])
+    func `an invalidation of any moment there is is read`(_ milliseconds: Int64) async throws {
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01")
+            try await store.register([claim])
+            let word = Invalidation(
+                app: Fixture.app, device: claim.device, notRegisteredSince: Timestamp(milliseconds: milliseconds),
+                reason: "Unregistered")
+            #expect(try await store.deactivate([word]) == (milliseconds > 0 ? [claim.device] : []))
+        }
+    }
+
+    @Test func `what another app says of a device takes no word out of the batch`() async throws {
+        let other = try #require(AppID(rawValue: "hide-and-seek"))
+        try await Fixture.withStore { store, _ in
+            let claim = Fixture.claim("a", "01")
+            try await store.register([claim])
+            let words = [Fixture.app, other].enumerated().map { index, app in
+                Invalidation(
+                    app: app, device: claim.device, notRegisteredSince: .now + .seconds(index), reason: "Unregistered")
+            }
+            #expect(try await store.deactivate(words) == [claim.device])
+        }
+    }
+
     @Test func `a corrected environment moves the registration with its owner and its time`() async throws {
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01", environment: .development)

@@ -77,28 +77,21 @@ struct CampaignBook: Sendable {
     }
 
     /// Decides about a campaign that is not over; deciding twice is deciding once. What is in a sender's queue already is
-    /// sent all the same.
+    /// sent all the same, and the list of one that is cancelled is the registry's to delete.
     ///
     /// - Returns: whether that changed anything.
-    func decide(_ decision: Decision, about id: UUID) async throws -> Bool {
-        try await database.transaction { transaction in
-            let change: SQL =
-                switch decision {
-                case .pause: "state = 'paused' WHERE state = 'running'"
-                case .resume: "state = 'running' WHERE state = 'paused'"
-                case .cancel:
-                    """
-                    state = 'cancelled', finished_at = clock_timestamp()
-                    WHERE state IN ('collecting', 'running', 'paused')
-                    """
-                }
-            let count = try await transaction.execute("UPDATE registry.campaign SET \(change) AND id = \(id)")
-            if decision == .cancel, count > 0 {
-                try await transaction.execute("DELETE FROM registry.campaign_member WHERE campaign = \(id)")
-                try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(id)")
+    func decide(_ decision: Decision, about id: UUID) async throws(PostgresError) -> Bool {
+        let change: SQL =
+            switch decision {
+            case .pause: "state = 'paused' WHERE state = 'running'"
+            case .resume: "state = 'running' WHERE state = 'paused'"
+            case .cancel:
+                """
+                state = 'cancelled', finished_at = clock_timestamp()
+                WHERE state IN ('collecting', 'running', 'paused')
+                """
             }
-            return count > 0
-        }
+        return try await database.execute("UPDATE registry.campaign SET \(change) AND id = \(id)") > 0
     }
 }
 

@@ -11,6 +11,9 @@ struct DeviceImport: Sendable {
     /// Where refused lines are told.
     let report: String
 
+    /// What the file means besides what is in it: with another, it is another import.
+    var way: String { "\(format.rawValue) \(app?.rawValue ?? "-")" }
+
     /// What is done with a batch, and where the import stands afterwards.
     typealias Taking = (ImportBatch, ImportState, _ end: (line: Int, position: Int)) async throws -> ImportState
 
@@ -71,19 +74,32 @@ struct DeviceImport: Sendable {
 struct RefusalReport: Sendable {
     let path: String
 
+    /// A file that holds anything else is somebody's, and stays as it is.
+    ///
     /// - Parameter line: what an earlier run reported after this line is reported again.
     init(path: String, keepingUntil line: Int) throws {
         self.path = path
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return }
-        let kept = text.split(separator: "\n").filter { entry in
-            let number = (try? WireCoding.decode(JSONValue.self, from: Array(entry.utf8)))?["line"]?.int
-            return number.map { $0 <= line } ?? false
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let text = try? String(contentsOfFile: path, encoding: .utf8)
+        let kept = try text?.split(separator: "\n").filter { entry in
+            guard let number = Self.line(of: entry) else { throw Self.notAReport(path) }
+            return number <= line
         }
+        guard let kept else { throw Self.notAReport(path) }
         guard !kept.isEmpty else {
             try FileManager.default.removeItem(atPath: path)
             return
         }
         try kept.map { "\($0)\n" }.joined().write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    private static func line(of entry: Substring) -> Int64? {
+        let members = (try? WireCoding.decode(JSONValue.self, from: Array(entry.utf8)))?.object
+        return members?.count == 2 && members?["why"] != nil ? members?["line"]?.int : nil
+    }
+
+    private static func notAReport(_ path: String) -> Refusal {
+        Refusal("\(path): is no report of refused lines, and is not overwritten; --report names another place for them")
     }
 
     func append(_ refused: [ImportBatch.Refused]) throws {

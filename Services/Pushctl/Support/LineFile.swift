@@ -57,10 +57,10 @@ struct LineFile: ~Copyable {
         line.last == UInt8(ascii: "\r") ? line.dropLast() : line
     }
 
-    /// What tells this file from others: a digest of its size, its beginning and its end.
-    func fingerprint() throws -> [UInt8] {
+    /// What tells this file from others: a digest of its size, its beginning and its end, and of the way in which it is read.
+    func fingerprint(_ way: String = "") throws -> [UInt8] {
         var hash = SHA256()
-        hash.update(data: Array("\(size) ".utf8))
+        hash.update(data: Array("\(way) \(size) ".utf8))
         for offset in [0, max(0, size - Self.longest)] {
             try file.seek(toOffset: UInt64(offset))
             hash.update(data: try file.read(upToCount: Self.longest) ?? Data())

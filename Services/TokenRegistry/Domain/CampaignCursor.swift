@@ -13,6 +13,9 @@ struct CampaignCursor: WireMessage, Hashable {
     var campaign: UUID
     /// The range's number.
     var range: Int
+    /// Which of the copies of the range's cursor this is, from 1: each delivery of the notification gives one out, until
+    /// the first step is made. Absent: of a release that did not tell them apart.
+    var copy: Int64?
     /// How many steps were made.
     var step: Int64
     /// The last user who was passed; empty at the beginning.
@@ -23,11 +26,12 @@ struct CampaignCursor: WireMessage, Hashable {
     var isAtEnd: Bool
 
     /// The start of a range.
-    init(_ trace: Trace, app: AppID, campaign: UUID, range: Int, from lower: String) {
+    init(_ trace: Trace, app: AppID, campaign: UUID, range: Int, from lower: String, copy: Int64? = nil) {
         self.trace = trace.next(id: DerivedID.caused(by: campaign, "cursor.\(range)"))
         self.app = app
         self.campaign = campaign
         self.range = range
+        self.copy = copy
         step = 0
         position = lower
         tally = CampaignTally()
@@ -37,7 +41,7 @@ struct CampaignCursor: WireMessage, Hashable {
     /// Where it stands after a step that passed everyone up to `position`; `nil`: up to the end of the range.
     func advanced(past position: String?, by tally: CampaignTally) -> CampaignCursor {
         var cursor = self
-        cursor.step += 1
+        cursor.step = step.plus(1)
         cursor.trace = trace.next(id: DerivedID.caused(by: campaign, "cursor.\(range)", index: Int(cursor.step)))
         cursor.position = position ?? self.position
         cursor.isAtEnd = position == nil
@@ -60,9 +64,10 @@ struct CampaignTally: Codable, Hashable, Sendable {
     /// members of a group or list.
     var looked: Int64 = 0
 
+    /// Never overflows: what a cursor says came over the bus.
     static func + (a: CampaignTally, b: CampaignTally) -> CampaignTally {
         CampaignTally(
-            users: a.users + b.users, devices: a.devices + b.devices, pushes: a.pushes + b.pushes,
-            without: a.without + b.without, looked: a.looked + b.looked)
+            users: a.users.plus(b.users), devices: a.devices.plus(b.devices), pushes: a.pushes.plus(b.pushes),
+            without: a.without.plus(b.without), looked: a.looked.plus(b.looked))
     }
 }

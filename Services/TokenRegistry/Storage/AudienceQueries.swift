@@ -60,7 +60,7 @@ enum AudienceQueries {
         """
     }
 
-    private static func within(_ span: Span, _ column: SQL) -> SQL {
+    static func within(_ span: Span, _ column: SQL) -> SQL {
         guard let upTo = span.upTo else { return "\(column) > \(span.after)" }
         return "\(column) > \(span.after) AND \(column) <= \(upTo)"
     }

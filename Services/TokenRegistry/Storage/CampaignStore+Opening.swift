@@ -41,36 +41,45 @@ extension CampaignStore {
             var cursors: [CampaignCursor] = []
             let rows = try await transaction.query(
                 """
-                SELECT number, lower FROM registry.campaign_range
-                WHERE campaign = \(audience.campaign) AND step = 0 AND NOT done ORDER BY number
+                UPDATE registry.campaign_range SET copies = copies + 1
+                WHERE campaign = \(audience.campaign) AND step = 0 AND NOT done
+                RETURNING number, lower, copies
                 """)
             for row in rows {
                 cursors.append(
                     CampaignCursor(
                         trace, app: notification.app, campaign: audience.campaign,
-                        range: try row.decode(Int.self, at: 0), from: try row.decode(String.self, at: 1)))
+                        range: try row.decode(Int.self, at: 0), from: try row.decode(String.self, at: 1),
+                        copy: try row.decode(Int64.self, at: 2)))
             }
-            return cursors
+            return cursors.sorted { $0.range < $1.range }
         }
     }
 
     /// - Returns: whether everything is here that it takes to begin.
     private func collect(_ audience: Audience, in transaction: PostgresTransaction) async throws -> Bool {
         guard case .users(let users, let part, let of) = audience.members else { return true }
-        try await transaction.execute(
-            """
-            INSERT INTO registry.campaign_part (campaign, number) VALUES (\(audience.campaign), \(part)::integer)
-            ON CONFLICT DO NOTHING
-            """)
-        try await transaction.execute(
+        let fresh = try await transaction.execute(
             """
             INSERT INTO registry.campaign_member (campaign, user_id)
             SELECT DISTINCT \(audience.campaign)::uuid, user_id FROM unnest(\(users.map(\.rawValue))::text[]) AS u (user_id)
             ON CONFLICT DO NOTHING
             """)
+        try await transaction.execute(
+            """
+            INSERT INTO registry.campaign_part (campaign, number, users, sample)
+            VALUES (\(audience.campaign), \(part)::integer, \(fresh), \(Self.sample(of: users)))
+            ON CONFLICT DO NOTHING
+            """)
         let parts = try await transaction.query(
             "SELECT count(*) FROM registry.campaign_part WHERE campaign = \(audience.campaign)")
         return try parts.single(Int.self) >= of
+    }
+
+    /// Every hundredth of a part's users, in their order, from the middle of the first hundred on.
+    private static func sample(of users: [UserID]) -> [String] {
+        let ordered = users.map(\.rawValue).sorted()
+        return stride(from: 50, to: ordered.count, by: 100).map { ordered[$0] }
     }
 
     /// Cuts the audience into ranges and begins.
@@ -91,6 +100,9 @@ extension CampaignStore {
                 VALUES (\(audience.campaign), \(number)::integer, \(lower), \(upper), \(lower))
                 """)
         }
+        // Who is erased from now on is taken off the list, and needs to be found in no sample.
+        try await transaction.execute(
+            "UPDATE registry.campaign_part SET sample = '{}' WHERE campaign = \(audience.campaign) AND sample <> '{}'")
         try await transaction.execute(
             """
             UPDATE registry.campaign SET state = 'running', estimate = \(estimate), cut_off = clock_timestamp()
@@ -98,8 +110,8 @@ extension CampaignStore {
             """)
     }
 
-    /// About how many there are, and the users that divide them into equal ranges: of a list exactly, of a table from some
-    /// of its pages, whose number does not grow with it.
+    /// About how many there are, and the users that divide them into about equal ranges: of a list from what is known of its
+    /// parts, of a table from some of its pages, whose number does not grow with it.
     private func sampling(
         of audience: Audience, in app: AppID, _ transaction: PostgresTransaction
     ) async throws -> SQL {
@@ -123,7 +135,9 @@ extension CampaignStore {
                 """
         case .users:
             return """
-                SELECT count(*), \(Self.bounds) FROM registry.campaign_member WHERE campaign = \(audience.campaign)
+                SELECT (SELECT sum(users)::bigint FROM registry.campaign_part WHERE campaign = \(audience.campaign)),
+                    (SELECT \(Self.bounds) FROM registry.campaign_part p, unnest(p.sample) AS s (user_id)
+                        WHERE p.campaign = \(audience.campaign))
                 """
         }
     }

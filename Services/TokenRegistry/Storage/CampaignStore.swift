@@ -5,7 +5,7 @@ import PushProtocol
 /// Campaigns: what they are, who is meant, and how far they have come.
 struct CampaignStore: Sendable {
     /// How long a step may take before another process may take the range over that shows no sign of the step's end. A
-    /// redelivered cursor waits for nobody: who had it is gone.
+    /// redelivered cursor does not wait for the end of its own turn: who had it is gone.
     static let lease = Duration.seconds(30)
 
     let database: PostgresPool
@@ -25,7 +25,8 @@ struct CampaignStore: Sendable {
     /// Writes down where a range stands, and takes it for a step.
     ///
     /// There is one cursor of a range, but for what the broker or a publisher repeats. A repeat is found out by its step,
-    /// which is behind, or by the lease of whoever makes it.
+    /// which is behind, or by the lease of whoever makes it: which is the turn of one copy of the cursor, and of no other
+    /// one, though that be redelivered too.
     ///
     /// - Parameter redelivered: whether the broker has taken it back from someone, who therefore makes no step any more.
     func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> Claim {
@@ -46,12 +47,13 @@ struct CampaignStore: Sendable {
             UPDATE registry.campaign_range g SET
                 step = \(cursor.step), position = \(cursor.position), users = \(tally.users),
                 devices = \(tally.devices), pushes = \(tally.pushes), without = \(tally.without),
-                looked = \(tally.looked), lease_until = clock_timestamp() + \(lease)
+                looked = \(tally.looked), copy = \(cursor.copy), lease_until = clock_timestamp() + \(lease)
             FROM registry.campaign c
             WHERE g.campaign = \(cursor.campaign) AND g.number = \(cursor.range) AND c.id = g.campaign
                 AND c.state = 'running' AND NOT g.done
                 AND (g.step < \(cursor.step)
-                    OR g.step = \(cursor.step) AND (\(redelivered) OR g.lease_until < clock_timestamp()))
+                    OR g.step = \(cursor.step) AND (g.lease_until < clock_timestamp()
+                        OR \(redelivered) AND g.copy IS NOT DISTINCT FROM \(cursor.copy)))
             RETURNING g.upper
             """
     }
@@ -70,6 +72,7 @@ struct CampaignStore: Sendable {
             """
             UPDATE registry.campaign_range SET lease_until = '-infinity'
             WHERE campaign = \(cursor.campaign) AND number = \(cursor.range) AND step = \(cursor.step)
+                AND copy IS NOT DISTINCT FROM \(cursor.copy)
             """)
     }
 
@@ -77,7 +80,7 @@ struct CampaignStore: Sendable {
     ///
     /// - Returns: whether the campaign is done by this.
     func finish(_ cursor: CampaignCursor) async throws -> Bool {
-        try await database.transaction { transaction in
+        let isDone = try await database.transaction { transaction in
             // One after the other, so that the last one sees that it is the last.
             try await transaction.execute("SELECT FROM registry.campaign WHERE id = \(cursor.campaign) FOR UPDATE")
             try await transaction.execute(
@@ -85,41 +88,25 @@ struct CampaignStore: Sendable {
                 UPDATE registry.campaign_range SET done = true
                 WHERE campaign = \(cursor.campaign) AND number = \(cursor.range)
                 """)
-            let count = try await transaction.execute(
+            return try await transaction.execute(
                 """
                 UPDATE registry.campaign c SET state = 'done', finished_at = clock_timestamp()
                 WHERE c.id = \(cursor.campaign) AND c.state IN ('running', 'paused') AND NOT EXISTS (
                     SELECT FROM registry.campaign_range g WHERE g.campaign = c.id AND NOT g.done)
-                """)
-            if count > 0 { try await Self.forgetList(of: cursor.campaign, in: transaction) }
-            return count > 0
+                """) > 0
         }
+        if isDone { await forgetListOrLeaveIt(of: cursor.campaign) }
+        return isDone
     }
 
     /// It is too late to tell anyone else.
     func expire(_ campaign: UUID) async throws {
-        try await database.transaction { transaction in
-            let count = try await transaction.execute(
-                """
-                UPDATE registry.campaign SET state = 'expired', finished_at = clock_timestamp()
-                WHERE id = \(campaign) AND state IN ('collecting', 'running', 'paused')
-                """)
-            if count > 0 { try await Self.forgetList(of: campaign, in: transaction) }
-        }
-    }
-
-    private static func forgetList(of campaign: UUID, in transaction: PostgresTransaction) async throws {
-        try await transaction.execute("DELETE FROM registry.campaign_member WHERE campaign = \(campaign)")
-        try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
-    }
-
-    /// Takes a user off the lists of campaigns that are not over; part of an erasure.
-    static func erasure(of user: AppUser) -> SQL {
-        """
-        DELETE FROM registry.campaign_member m USING registry.campaign c
-        WHERE c.app = \(user.app.rawValue) AND c.state IN ('collecting', 'running', 'paused') AND m.campaign = c.id
-            AND m.user_id = \(user.user.rawValue)
-        """
+        let count = try await database.execute(
+            """
+            UPDATE registry.campaign SET state = 'expired', finished_at = clock_timestamp()
+            WHERE id = \(campaign) AND state IN ('collecting', 'running', 'paused')
+            """)
+        if count > 0 { await forgetListOrLeaveIt(of: campaign) }
     }
 
     /// Reserves `count` pushes of a campaign's rate.

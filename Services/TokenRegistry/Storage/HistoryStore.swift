@@ -64,17 +64,15 @@ struct HistoryStore: Sendable {
         }
     }
 
+    /// Deletes the lists of campaigns that are over, as many as there are: those that just expired, and those whose deletion was
+    /// cut short.
+    func forgetLists() async throws { try await CampaignStore(database).forgetLists() }
+
     private func clearRecords(now: Timestamp, in transaction: PostgresTransaction) async throws -> Records {
         let before = (now - terms.records).date
         var records = Records()
         for row in try await transaction.query(Self.expiry(before: before)) {
             records.expired.append(try row.decode(UUID.self, at: 0))
-        }
-        if !records.expired.isEmpty {
-            for table in ["campaign_member", "campaign_part"] {
-                try await transaction.execute(
-                    "DELETE FROM registry.\(identifier: table) WHERE campaign = ANY (\(records.expired)::uuid[])")
-            }
         }
         var finished: [UUID] = []
         for row in try await transaction.query(Self.finished(before: before, limit: step)) {

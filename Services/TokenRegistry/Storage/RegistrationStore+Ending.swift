@@ -101,18 +101,17 @@ extension RegistrationStore {
         """
         UPDATE registry.registration r
         SET state = 'invalidated', state_reason = c.reason, state_changed_at = statement_timestamp(),
-            ended_at = greatest(r.registered_at, least(to_timestamp(c.since / 1000.0), statement_timestamp()))
+            ended_at = greatest(r.registered_at, c.since)
         FROM (
-            SELECT DISTINCT ON (device_id) device_id, app, since, reason
+            SELECT DISTINCT ON (device_id, app) device_id, app, least(since, statement_timestamp()) AS since, reason
             FROM unnest(
                 \(invalidations.map(\.device))::uuid[], \(invalidations.map(\.app.rawValue))::text[],
-                \(invalidations.map(\.notRegisteredSince.milliseconds))::bigint[],
-                \(invalidations.map(\.reason))::text[]
+                \(invalidations.map(\.notRegisteredSince.date))::timestamptz[], \(invalidations.map(\.reason))::text[]
             ) AS u (device_id, app, since, reason)
-            ORDER BY device_id, since DESC
+            ORDER BY device_id, app, u.since DESC
         ) AS c
         WHERE r.device_id = c.device_id AND r.app = c.app AND r.state = 'active'
-            AND r.registered_at < to_timestamp((c.since + 1) / 1000.0)
+            AND r.registered_at < c.since + interval '1 millisecond'
         RETURNING r.device_id
         """
     }
@@ -130,6 +129,7 @@ extension RegistrationStore {
             try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))
             try await transaction.execute(HistoryStore.erasure(of: user))
             try await transaction.execute(CampaignStore.erasure(of: user))
+            try await transaction.execute(CampaignStore.sampleErasure(of: user))
             try await transaction.execute(
                 """
                 INSERT INTO registry.outbox (past, app, user_id)

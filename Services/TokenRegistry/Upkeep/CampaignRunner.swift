@@ -96,13 +96,14 @@ struct CampaignRunner: Service {
             try await settle([], delivery, on: transactor)
         case .step(let step):
             guard try await hasRoom(for: step, on: transactor) else {
+                // Lost, it costs a rate a moment; so does what is given back below.
+                try? await steps.giveBack(step, telling: 0, of: cursor)
                 try await yield(cursor, delivery, on: transactor)
                 return true
             }
             try await settle(step.messages(from: service), delivery, on: transactor)
             count(step, of: cursor)
-            // Lost, it costs a rate a moment.
-            try? await steps.giveBack(step, of: cursor)
+            try? await steps.giveBack(step, telling: step.tally.devices, of: cursor)
         }
         return true
     }

@@ -89,10 +89,10 @@ final class CampaignSteps: Sendable {
                 outbound: outbound))
     }
 
-    /// After a step: what it reserved of the campaign's rate and did not use, another may.
-    func giveBack(_ step: Step, of cursor: CampaignCursor) async throws {
+    /// After a step, made or not: what it reserved of the campaign's rate and did not use to tell devices, another may.
+    func giveBack(_ step: Step, telling devices: Int64, of cursor: CampaignCursor) async throws {
         guard let (count, rate) = step.reserved else { return }
-        try await store.release(count - Int(step.tally.devices), of: cursor.campaign, rate: rate)
+        try await store.release(count - Int(devices), of: cursor.campaign, rate: rate)
     }
 
     /// Lets another process make the step that was this one's turn.

@@ -41,6 +41,7 @@ struct HistorySweeper: Service {
                 logger.notice(
                     "A campaign that nobody went on with has expired", metadata: ["campaign": "\(campaign)"])
             }
+            try await store.forgetLists()
             return StaleSweeper.rest
         }
     }

@@ -46,7 +46,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
 extension Int64 {
     /// The sum, or the last number there is in its direction.
-    func plus(_ other: Int64) -> Int64 {
+    package func plus(_ other: Int64) -> Int64 {
         let (sum, overflows) = addingReportingOverflow(other)
         return overflows ? (other < 0 ? .min : .max) : sum
     }

@@ -44,6 +44,40 @@ import Testing
         }
     }
 
+    @Test func `of two copies that come back from one who died, one has the turn`() async throws {
+        try await Self.withCampaign { store, cursor, pool in
+            let notification = A.notification(.everyone)
+            let other = try #require(try await store.open(notification, to: notification.audience!).first)
+            #expect(try await store.claim(cursor, redelivered: false) == .granted(upper: nil))
+            #expect(try await store.claim(other, redelivered: false) == .later)
+            #expect(try await store.claim(other, redelivered: true) == .later)
+            #expect(try await store.claim(cursor, redelivered: true) == .granted(upper: nil))
+            // Only who has the turn gives it away.
+            try await store.yield(other)
+            #expect(try await store.claim(other, redelivered: true) == .later)
+            try await store.yield(cursor)
+            #expect(try await store.claim(other, redelivered: false) == .granted(upper: nil))
+            #expect(try await store.claim(cursor, redelivered: true) == .later)
+            // The first to make the step has made it for both.
+            let next = other.advanced(past: "a", by: .init())
+            #expect(try await store.claim(next, redelivered: false) == .granted(upper: nil))
+            #expect(try await store.claim(cursor, redelivered: true) == .void)
+        }
+    }
+
+    @Test func `a cursor that nobody of ours can have written ends no process`() async throws {
+        try await Self.withCampaign { store, cursor, _ in
+            var strange = cursor
+            strange.step = .max
+            strange.tally = CampaignTally(users: .max, devices: .min, pushes: .max, without: .max, looked: .max)
+            let more = CampaignTally(users: 1, devices: -1, pushes: 1, without: 1, looked: 1)
+            let next = strange.advanced(past: "a", by: more)
+            #expect((next.step, next.tally.users, next.tally.devices) == (.max, .max, .min))
+            let claim = try await store.claim(next, redelivered: false)
+            #expect(claim == .granted(upper: nil))
+        }
+    }
+
     @Test func `twenty processes that have one cursor each make one step`() async throws {
         try await Self.withCampaign { store, cursor, _ in
             let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -61,7 +95,9 @@ import Testing
     {
         try await Self.withCampaign { store, cursor, pool in
             let notification = A.notification(.everyone)
-            #expect(try await store.open(notification, to: notification.audience!) == [cursor])
+            var again = cursor
+            again.copy = 2
+            #expect(try await store.open(notification, to: notification.audience!) == [again])
             _ = try await store.claim(cursor.advanced(past: "a", by: .init()), redelivered: false)
             #expect(try await store.open(notification, to: notification.audience!) == [])
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_range").single(Int.self) == 1)
@@ -99,6 +135,51 @@ import Testing
             }
             #expect(try await Self.state(pool) == "done")
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self) == 0)
+        }
+    }
+
+    @Test func `a list goes in steps, whoever else is at it, and one that was left is found`() async throws {
+        try await Fixture.withStore { _, pool in
+            let store = CampaignStore(pool)
+            let list = A.notification(.users((0..<25_000).map { A.user("user-\($0)") }, part: 1, of: 1))
+            _ = try await store.open(list, to: list.audience!)
+            func count() async throws -> Int {
+                try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self)
+            }
+            let end: String = try #require(
+                try await pool.query(CampaignStore.end(ofList: A.campaign, after: "")).first?.decode(at: 0))
+            try await pool.execute(CampaignStore.listForgetting(of: A.campaign, after: "", upTo: end))
+            #expect(try await count() == 15_000)
+            // As long as it is not over, nobody deletes it.
+            try await store.forgetLists()
+            #expect(try await count() == 15_000)
+            try await pool.execute("UPDATE registry.campaign SET state = 'cancelled', finished_at = now()")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<3 { group.addTask { try await store.forgetLists() } }
+                try await group.waitForAll()
+            }
+            #expect(try await count() == 0)
+            #expect(try await pool.query("SELECT count(*) FROM registry.campaign_part").single(Int.self) == 0)
+        }
+    }
+
+    @Test func `who is erased while a list is coming in is in no sample of it`() async throws {
+        try await Fixture.withStore { registrations, pool in
+            let store = CampaignStore(pool)
+            let users = (0..<300).map { A.user("user-\($0)") }
+            let first = A.notification(.users(users, part: 1, of: 2), part: "1")
+            _ = try await store.open(first, to: first.audience!)
+            func sample() async throws -> [String] {
+                try await pool.query("SELECT sample FROM registry.campaign_part ORDER BY number").first?.decode(at: 0)
+                    ?? []
+            }
+            let before = try await sample()
+            #expect(before.count == 3)
+            try await registrations.erase(Fixture.user(before[1]))
+            #expect(try await sample() == [before[0], before[2]])
+            let second = A.notification(.users(users, part: 2, of: 2), part: "2")
+            _ = try await store.open(second, to: second.audience!)
+            #expect(try await sample().isEmpty)
         }
     }
 

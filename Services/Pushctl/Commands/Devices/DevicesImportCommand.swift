@@ -69,7 +69,7 @@ extension DevicesCommand {
 
         private func run(_ work: DeviceImport) async throws -> ImportState {
             let file = try LineFile(path: work.path)
-            let (total, fingerprint) = (file.size, try file.fingerprint())
+            let (total, fingerprint) = (file.size, try file.fingerprint(work.way))
             guard !dryRun else {
                 return try await Self.watched(ImportState(startedAt: Date()), total) { first, progress in
                     try await work.run(from: first, progress: progress) { batch, state, end in

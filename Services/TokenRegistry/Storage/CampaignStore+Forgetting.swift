@@ -1,0 +1,76 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// A campaign's list is gone when the campaign is over: in steps, as a list has any length and a statement a few seconds. Its
+/// parts go last, which tell meanwhile that there is a list.
+extension CampaignStore {
+    /// The most users of a list that one statement deletes.
+    static let forgottenAtOnce = 10_000
+
+    /// Deletes the list of a campaign that is over; what is left when that fails, ``forgetLists()`` finds.
+    func forgetListOrLeaveIt(of campaign: UUID) async {
+        // Its end counts, whatever becomes of this.
+        try? await forgetList(of: campaign)
+    }
+
+    /// Deletes what is left of lists whose campaigns are over: cancelled by an operator, or by a process that died.
+    func forgetLists() async throws {
+        for row in try await database.query(Self.leftLists) {
+            try await forgetList(of: try row.decode(UUID.self, at: 0))
+        }
+    }
+
+    /// From one user to the next in their order: what was deleted already is not passed again.
+    private func forgetList(of campaign: UUID) async throws {
+        var position = ""
+        while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
+            let end = try row.decode(String.self, at: 0)
+            try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
+            position = end
+        }
+        try await database.transaction { [position] transaction in
+            try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
+            try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
+        }
+    }
+
+    static let leftLists: SQL = """
+        SELECT DISTINCT p.campaign FROM registry.campaign_part p JOIN registry.campaign c ON c.id = p.campaign
+        WHERE c.finished_at IS NOT NULL
+        """
+
+    /// The last user of a step; no row when the list ends before.
+    static func end(ofList campaign: UUID, after position: String) -> SQL {
+        """
+        SELECT m.user_id FROM registry.campaign_member m WHERE m.campaign = \(campaign) AND m.user_id > \(position)
+        ORDER BY m.user_id OFFSET \(forgottenAtOnce - 1) LIMIT 1
+        """
+    }
+
+    static func listForgetting(of campaign: UUID, after position: String, upTo end: String?) -> SQL {
+        """
+        DELETE FROM registry.campaign_member m
+        WHERE m.campaign = \(campaign) AND \(AudienceQueries.within(.init(after: position, upTo: end), "m.user_id"))
+        """
+    }
+
+    /// Takes a user off the lists that there are; part of an erasure.
+    static func erasure(of user: AppUser) -> SQL {
+        """
+        DELETE FROM registry.campaign_member m
+        WHERE m.user_id = \(user.user.rawValue) AND m.campaign = ANY (ARRAY(
+            SELECT p.campaign FROM registry.campaign_part p JOIN registry.campaign c ON c.id = p.campaign
+            WHERE c.app = \(user.app.rawValue)))
+        """
+    }
+
+    /// The same in what the parts of a list tell of themselves before it begins.
+    static func sampleErasure(of user: AppUser) -> SQL {
+        """
+        UPDATE registry.campaign_part p SET sample = array_remove(p.sample, \(user.user.rawValue))
+        FROM registry.campaign c
+        WHERE c.id = p.campaign AND c.app = \(user.app.rawValue) AND \(user.user.rawValue) = ANY (p.sample)
+        """
+    }
+}
