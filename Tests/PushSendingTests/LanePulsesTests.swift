@@ -55,6 +55,20 @@ import Testing
         #expect(third.acceptedAt == .sample + .seconds(59))
     }
 
+    @Test func `what never reached the provider is no answer of its`() async throws {
+        gateway.answer { target, _ in
+            switch target.token.secret.last {
+            case "7": .settled(.unregistered(since: nil, reason: "Unregistered"))
+            case "8": .settled(.rejected(reason: "BadCollapseId", suspectToken: false))
+            case "9": .settled(.accepted(id: nil))
+            default: .refusedHere(LocalRejection("payload-too-large"))
+            }
+        }
+        let pulses = try await pulses(16, by: handler())
+        #expect((pulses["apns.unregistered"] ?? nil)?.answered == 3)
+        #expect((pulses["apns.rejected"] ?? nil)?.answered == 3)
+    }
+
     @Test func `B08: a round that shows a storm settles nothing, and tells of it all the same`() async throws {
         let handler = handler()
         // Nineteen of a hundred: too few to be one. They are reported.

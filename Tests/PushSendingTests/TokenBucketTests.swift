@@ -153,7 +153,48 @@ import Testing
         #expect(bucket.rate(now: .seconds(100)) == 25)
         let grant = bucket.take(500, .interactive, now: .seconds(100))
         #expect(grant == .granted(25))
-        bucket.share(among: 0, now: .seconds(100))
+        bucket.share(among: 1, now: .seconds(100))
         #expect(bucket.rate(now: .seconds(100)) == 100)
+    }
+
+    @Test func `where nobody is seen the last count holds, and who has paused begins slowly`() {
+        var bucket = TokenBucket(perMinute: 6400, now: .zero)
+        bucket.share(among: 4, now: .seconds(100))
+        bucket.share(among: 0, now: .seconds(105))
+        #expect(bucket.rate(now: .seconds(200)) == 25)
+        bucket.beginSlowly(now: .seconds(200))
+        #expect(bucket.rate(now: .seconds(200)) == 1.25)
+        let grant = bucket.take(500, .interactive, now: .seconds(200))
+        #expect(grant == .granted(1))
+        #expect(bucket.rate(now: .seconds(260)) == 25)
+        // A refusal that holds longer is not cut short.
+        bucket.refused(for: .seconds(100), now: .seconds(260))
+        bucket.beginSlowly(now: .seconds(300))
+        #expect(bucket.rate(now: .seconds(359)) == 0 && bucket.rate(now: .seconds(360)) == 1.25)
+    }
+
+    /// A pause shows as consumers that are gone, and its end is noticed only with the next count.
+    @Test(arguments: [(10, 90), (9, 30), (9, 300), (5, 40), (40, 300)])
+    func `the quota holds when paused senders go on together`(_ pausing: Int, _ seconds: Int) {
+        let (quota, interval) = (600_000, 5)
+        let all = max(pausing, 10)
+        var buckets = (0..<all).map { _ in TokenBucket(perMinute: quota, now: .zero) }
+        var ledger = Ledger()
+        // A count every five seconds; what is sent until the next one was decided by the one before.
+        func pass(_ range: Range<Int>, sending: Int, seen: (Int) -> Int) {
+            for second in stride(from: range.lowerBound, to: range.upperBound, by: interval) {
+                for index in buckets.indices { buckets[index].share(among: seen(second), now: .seconds(second)) }
+                var senders = Array(buckets.prefix(sending))
+                drain(&senders, into: &ledger, from: .seconds(second), for: .seconds(interval))
+                buckets.replaceSubrange(..<sending, with: senders)
+            }
+        }
+        let (begin, end) = (120, 120 + seconds)
+        pass(0..<begin, sending: all) { _ in all }
+        pass(begin..<end, sending: all - pausing) { _ in all - pausing }
+        for index in (all - pausing)..<all { buckets[index].beginSlowly(now: .seconds(end)) }
+        pass(end..<end + 120, sending: all) { $0 == end ? all - pausing : all }
+        #expect(ledger.busiestMinute <= quota, "\(ledger.busiestMinute)")
+        #expect(ledger.sum(in: .seconds(end + 60) ..< .seconds(end + 120)) > quota * 9 / 10)
     }
 }

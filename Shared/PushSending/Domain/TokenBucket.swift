@@ -10,7 +10,7 @@ package import PushProtocol
 package struct TokenBucket: Sendable {
     /// The whole quota, which all processes together stay under.
     package private(set) var perMinute: Int
-    /// After a start and after a refusal the rate grows from a twentieth to all of it.
+    /// After a start, a refusal and a pause the rate grows from a twentieth to all of it.
     package static let ramp = Duration.seconds(60)
     static let rampStart = 0.05
 
@@ -65,10 +65,19 @@ package struct TokenBucket: Sendable {
         return .wait(max(.seconds((worthwhile + reserve - level) / rate), .milliseconds(1)))
     }
 
-    /// Takes note of how many processes share the quota, this one included.
+    /// Takes note of how many processes were seen to share the quota; none, where all of them pause: then the last count
+    /// holds.
     package mutating func share(among processes: Int, now: Duration) {
+        guard processes > 0 else { return }
         refill(now: now)
-        sharers = max(processes, 1)
+        sharers = processes
+        level = min(level, Self.capacity(at: rate(now: now)))
+    }
+
+    /// Nothing was sent for a while, and nobody has counted this process meanwhile: a slow start, until they have.
+    package mutating func beginSlowly(now: Duration) {
+        refill(now: now)
+        rampBegin = max(now, closedUntil)
         level = min(level, Self.capacity(at: rate(now: now)))
     }
 

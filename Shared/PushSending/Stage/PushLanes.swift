@@ -76,6 +76,16 @@ package final class PushLanes: Sendable {
         send(.mended(key))
     }
 
+    /// Has the quota of a lane that sends again begin slowly, unless another lane of it was open here: only who consumes is
+    /// counted among those that share it.
+    func beginSlowly(_ key: LaneKey) {
+        guard let quota = lanes[key]?.gateway.quota else { return }
+        let hasPaused = lanes.allSatisfy { other, lane in
+            other == key || lane.gateway.quota !== quota || lane.gate.trouble != nil
+        }
+        if hasPaused { quota.beginSlowly() }
+    }
+
     /// Whether every environment of `app` is held up, so that consuming its queues is pointless.
     func isShut(_ app: AppID) -> Bool {
         lanes.allSatisfy { key, lane in key.app != app || lane.gate.trouble != nil }

@@ -185,7 +185,7 @@ struct PushSender: Sendable {
                 let elsewhere = round.elsewhere.isEmpty ? nil : round.elsewhere[index]
                 settlements.settle(outcome(target, answer, now, elsewhere: elsewhere), of: place.job)
             case .refusedHere(let rejection):
-                settlements.settle(outcome(target, rejection.answer, now), of: place.job)
+                settlements.refuse(outcome(target, rejection.answer, now), of: place.job)
             case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
             case .backOff(let floor, let reason):
                 switch decide(floor, job, now) {

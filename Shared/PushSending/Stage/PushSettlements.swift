@@ -6,6 +6,8 @@ struct PushSettlements: Sendable {
     /// Those that were known before this attempt come first.
     private(set) var finished: TargetOutcomes
     private var recalled = 0
+    /// How many of the rejections of the push at each place are ours: their requests never reached the wire.
+    private(set) var refusedHere: [Int: Int] = [:]
     private var rests: [Int: PushRest] = [:]
 
     /// - Parameter room: for how many outcomes to set some aside.
@@ -23,6 +25,12 @@ struct PushSettlements: Sendable {
 
     /// Finishes a target of the push at `place`.
     mutating func settle(_ outcome: consuming Outcome, of place: Int) { finished.append(outcome, of: place) }
+
+    /// Finishes a target of the push at `place` that the provider has not heard of.
+    mutating func refuse(_ outcome: consuming Outcome, of place: Int) {
+        refusedHere[place, default: 0] += 1
+        settle(outcome, of: place)
+    }
 
     /// Leaves a target of the push at `place` for later.
     mutating func leave(

@@ -104,13 +104,19 @@ package final class QuotaGate: Sendable {
         note(refused: refused, pause: pause, answered: answered)
     }
 
+    /// After a pause in which this process was not among those that share the quota.
+    func beginSlowly() {
+        let now = clock.uptime()
+        state.withLock { $0.bucket.beginSlowly(now: now) }
+    }
+
     /// Sets anew what all processes together may send, in messages a minute.
     package func allow(perMinute: Int) {
         let now = clock.uptime()
         state.withLock { $0.bucket.allow(perMinute: perMinute, now: now) }
     }
 
-    /// Takes note of how many processes share the quota, this one included.
+    /// Takes note of how many processes were seen to share the quota; none, where all of them pause.
     package func share(among processes: Int) {
         let now = clock.uptime()
         rate.record(
