@@ -112,6 +112,34 @@ struct LifecycleTests {
         }
     }
 
+    @Test func `who waits for a stream when connections are retired is given back, unsent`() async throws {
+        let (log, gate) = (RequestLog(), Gate())
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
+            handler: { request in
+                log.begin(request)
+                if request.path == "/held" { await gate.pass() }
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            async let held = harness.send("/held")
+            try await eventually("it is in flight") { log.count == 1 }
+            async let waiting = harness.sendMany(3)
+            try await eventually("three wait") { harness.client.statistics.waiting == 3 }
+            harness.client.retireConnections()
+            for answer in await waiting {
+                guard case .notProcessed(let failure) = answer.error else { Issue.record("\(answer)"); continue }
+                #expect(failure.code == .retired && answer.error?.isSafeToResend == true)
+            }
+            let next = try await harness.send("/next")
+            #expect(next.status == 200)
+            #expect(log.requests.map(\.path) == ["/held", "/next"])
+            gate.open()
+            let answer = try await held
+            #expect(answer.status == 200)
+        }
+    }
+
     @Test func `a server that shuts down says so and its clients come back`() async throws {
         let certificates = try TestCertificates.shared()
         let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in

@@ -1,5 +1,5 @@
 import PushProtocol
-import PushSending
+@testable import PushSending
 import TestSupport
 import Testing
 
@@ -138,6 +138,15 @@ import Testing
             ])
         #expect(transport.sent.map(\.request.path) == ["/a", "/b", "/c", "/d", "/b", "/c"])
         #expect(transport.sent.suffix(2).allSatisfy { $0.authorization == "bearer 2" && $0.generation == 1 })
+    }
+
+    @Test func `what waited for connections that were replaced is sent with the credential of now, a few times`() async {
+        let passing = ScriptedTransport(.failure(.outdated), .failure(.outdated), Self.answer(200))
+        #expect(await send(over: passing) == .settled(.accepted(id: nil)))
+        #expect(passing.sent.count == 3 && passing.generation == 0)
+        let restless = ScriptedTransport(.failure(.outdated))
+        #expect(await send(over: restless) == .deferred(reason: "connections-retired"))
+        #expect(restless.sent.count == 1 + Remedies.waitsForConnections)
     }
 
     @Test func `what was withdrawn is told as not sent`() async {

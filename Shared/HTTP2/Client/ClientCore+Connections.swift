@@ -118,9 +118,11 @@ extension ClientCore {
         connection.drain()
     }
 
-    /// Lets every connection finish and be replaced.
+    /// Lets every connection finish and be replaced. Who waits for a stream was made for the old ones and is given back: on a
+    /// new one it would come first, and bind it to the credential of before.
     func retireConnections() {
         for connection in connections.values where connection.isReady { drain(connection) }
+        failWaiting(.notProcessed(HTTP2Failure(.retired, "it waited for a connection that was retired")))
         turn()
     }
 }

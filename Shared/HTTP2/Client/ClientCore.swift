@@ -181,7 +181,7 @@ final class ClientCore {
     }
 
     /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline.
-    private func failWaiting(_ error: HTTP2Error) {
+    func failWaiting(_ error: HTTP2Error) {
         let failed = waiting.all + returned
         waiting.removeAll()
         returned.removeAll()

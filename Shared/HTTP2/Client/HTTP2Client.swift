@@ -78,8 +78,9 @@ package final class HTTP2Client: Sendable {
     /// What the client has done and has open.
     package var statistics: HTTP2ClientStatistics { inbox.statistics }
 
-    /// Sends every further request on new connections; the present ones finish what they have and close. For a
-    /// changed or revoked credential, which providers bind to the connection.
+    /// Sends every further request on new connections; the present ones finish what they have and close, and requests that
+    /// have no stream yet end as not processed (`retired`). For a changed or revoked credential, which providers bind to the
+    /// connection.
     package func retireConnections() {
         eventLoop.execute { self.core.value.retireConnections() }
     }

@@ -43,7 +43,7 @@ private struct BatchOnTheWire: HTTP2Requests {
     init(_ batch: RequestBatch, authorization: String?, goesOn: @escaping @Sendable (Int) -> Bool) throws(HTTP2Error) {
         self.batch = batch
         statusAllowsMore = goesOn
-        // Indexed: it stays the same for as long as the connection's table holds it (`push-protocols` A.3, HPACK).
+        // Laid out once; nghttp2 puts it into no table, whatever is asked for, so it travels with each request.
         self.authorization =
             if let authorization {
                 try HTTP2FieldBlock([HTTP2Header(name: "authorization", value: authorization)])
@@ -113,6 +113,7 @@ extension TransportError {
                     .unreachable(reason: failure.code.rawValue)
                 case .queueFull, .noStream: .deferred(reason: failure.code.rawValue)
                 case .withdrawn: .withdrawn
+                case .retired: .outdated
                 case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge:
                     .notProcessed(reason: failure.code.rawValue)
                 }

@@ -11,7 +11,8 @@ package protocol ProviderTransport: Sendable {
         _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
     ) async -> [TransportAnswer]
 
-    /// Replaces the connections, unless they were replaced since `generation`. Requests in flight finish on the old.
+    /// Replaces the connections, unless they were replaced since `generation`. Requests in flight finish on the old; those that
+    /// wait end as `outdated`.
     func reconnect(from generation: Int)
 }
 
@@ -31,4 +32,6 @@ package enum TransportError: Error, Hashable, Sendable {
     case timedOut
     /// Not sent: the answer to another request of its batch made it pointless.
     case withdrawn
+    /// Not sent: while it waited the connections were replaced, for a reason that its credential may share.
+    case outdated
 }

@@ -61,15 +61,12 @@ package struct ProviderGateway: PushGateway {
         _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
     ) async -> [GatewayAnswer] {
         var round = GatewayRound(copies.map(\.delivery))
-        var refused: Credential?
+        var refused: (credential: Credential, generation: Int)?
         while !round.pending.isEmpty {
             let batch = write(copies, of: renderings, in: lane, &round)
             guard batch.count > 0 else { break }
             do throws(CredentialError) {
-                let credential =
-                    if let refused { try await credentials.replacing(refused) } else {
-                        try await credentials.current()
-                    }
+                let credential = try await credential(after: refused)
                 let generation = transport.generation
                 let answers = await transport.send(
                     batch, authorization: credential.authorization, deadline: deadline, goesOn: wire.goesOn)
@@ -78,13 +75,23 @@ package struct ProviderGateway: PushGateway {
                     wire.consequence(
                         of: response, to: Sent(target: copies[place].target, now: now, credentialAge: age))
                 }
-                if orders.contains(.newCredential) { refused = credential }
-                if !orders.isEmpty { transport.reconnect(from: generation) }
+                if orders.contains(.newCredential) { refused = (credential, generation) }
+                if orders == .newConnection { transport.reconnect(from: generation) }
             } catch {
                 round.answerPending(error.answer)
             }
         }
         return round.answers
+    }
+
+    /// The credential to send with now. In the place of one that was refused there is another before the connections that saw
+    /// it are replaced: who waits for them asks for a credential anew then, and is not to get the same.
+    private func credential(
+        after refused: (credential: Credential, generation: Int)?
+    ) async throws(CredentialError) -> Credential {
+        guard let refused else { return try await credentials.current() }
+        defer { transport.reconnect(from: refused.generation) }
+        return try await credentials.replacing(refused.credential)
     }
 
     /// The requests of everything that is pending; what may not reach the wire is answered.

@@ -19,7 +19,11 @@ struct Remedies {
     /// The wait after an answer that got lost, and after a request that could not be placed.
     static let floorAfterLoss = Duration.seconds(10)
 
+    /// How often a request that waited for connections which were replaced meanwhile waits again.
+    static let waitsForConnections = 3
+
     private let delivery: DeliveryPolicy
+    private var outdated = 0
     private var resentAfterAmbiguity = false
     private var reauthenticated = false
     private var reconnected = false
@@ -65,6 +69,10 @@ struct Remedies {
         case .deferred(let reason): return .answer(.deferred(reason: reason))
         case .timedOut where delivery == .atMostOnce: return .answer(.settled(.unknown(reason: "timed-out")))
         case .withdrawn: return .answer(.withdrawn)
+        case .outdated:
+            guard outdated < Self.waitsForConnections else { return .answer(.deferred(reason: "connections-retired")) }
+            outdated += 1
+            return .resend
         case .timedOut: return .answer(.backOff(floor: Self.floorAfterLoss, reason: "timed-out"))
         // The transport has sent it again itself, until it gave up.
         case .notProcessed(let reason): return .answer(.backOff(floor: Self.floorAfterLoss, reason: reason))

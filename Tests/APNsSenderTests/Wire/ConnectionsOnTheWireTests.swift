@@ -119,12 +119,15 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `B27: when the limit falls to one, nothing new starts before all in flight are done`() async throws {
-        let gate = Gate()
+    @Test
+    func `B27: when the limit falls to one, nothing new starts before all in flight are done, and then one at a time`()
+        async throws
+    {
+        let (gate, next) = (Gate(), Gate())
         let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 10)) {
             _, before in
             // The first proves the token; the next ten stay in flight.
-            if (1...10).contains(before) { await gate.pass() }
+            if (1...10).contains(before) { await gate.pass() } else if before == 11 { await next.pass() }
             return [.respond(status: 200)]
         }
         let sender = try await apns.sender(try catalogs.key(), connections: 1)
@@ -137,6 +140,11 @@ import Testing
         }
         #expect(apns.requests.count == 11)
         gate.open()
+        try await eventually("one goes alone", within: .seconds(30)) {
+            sender.clients.contains { $0.statistics.openStreams == 1 && $0.statistics.waiting == 39 }
+        }
+        try await eventually("it has arrived", within: .seconds(30)) { apns.requests.count == 12 }
+        next.open()
         let finished = try await result
         #expect(finished.disposition == .done)
         #expect(finished.answers.map(\.disposition) == Array(repeating: .accepted, count: 50))
@@ -212,6 +220,47 @@ import Testing
         sender.time.advance(by: .seconds(30))
         #expect(try await sender.send(.sample()).answers.map(\.disposition) == [.accepted])
         #expect(sender.trouble() == nil)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
+    /// A connection of APNs' keeps to the token that it saw first; and what waits for one comes first on the next.
+    @Test
+    func `B09: when a token expires on many who wait, all go again with one new token, and nobody doubts the clock`()
+        async throws
+    {
+        let gate = Gate()
+        let bound = Mutex<[Int: String]>([:])
+        let expired = Mutex<String?>(nil)
+        let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 1)) {
+            request, before in
+            let token = request.headers["authorization"] ?? ""
+            if before == 0 { expired.withLock { $0 = token } }
+            if before == 1 { await gate.pass() }
+            let first = bound.withLock { bound in
+                defer { bound[request.connection] = bound[request.connection] ?? token }
+                return bound[request.connection] ?? token
+            }
+            let isRefused = before > 0 && (first == expired.withLock { $0 } || first != token)
+            return isRefused
+                ? [.respond(status: 403, body: Array(#"{"reason":"ExpiredProviderToken"}"#.utf8))]
+                : [.respond(status: 200)]
+        }
+        let sender = try await apns.sender(try catalogs.key(), connections: 2)
+        _ = try await sender.send(.sample(targets: targets(1)))
+        sender.time.advance(by: .seconds(25 * 60))
+        let results = try await withThrowingTaskGroup(of: SenderUnderTest.Result.self) { group in
+            for count in 2...5 { group.addTask { try await sender.send(.sample(targets: targets(count))) } }
+            try await eventually("they wait", within: .seconds(30)) {
+                apns.requests.count >= 2
+                    && sender.clients.contains { $0.statistics.waiting + $0.statistics.openStreams == 14 }
+            }
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results.flatMap(\.answers).count { $0.disposition == .accepted } == 14, "\(results.map(\.disposition))")
+        #expect(sender.trouble() == nil)
+        #expect(Set(apns.requests.map { $0.headers["authorization"] }).count == 2)
         await sender.stop()
         await apns.server.shutdown()
     }
