@@ -73,7 +73,8 @@ import Testing
             lanes[key]?.gate.reportProbe(.answered)
             // What comes after its own is only looked at when that is done.
             lanes[key]?.gate.report(.misconfigured(reason: "IAM"))
-            try await eventually(within: .seconds(60)) { log.lines == names("pause") + names("resume") + names("pause") }
+            let all = names("pause") + names("resume") + names("pause")
+            try await eventually(within: .seconds(60)) { log.lines == all }
             // A second's worth at the rate of the moment: a thousand, or a twentieth of that.
             let granted = await quota.admit(1000, .interactive, until: time.clock.uptime())
             #expect(granted == .granted(isAlone ? 50 : 1000))

@@ -140,7 +140,8 @@ import Testing
         #expect(transport.sent.suffix(2).allSatisfy { $0.authorization == "bearer 2" && $0.generation == 1 })
     }
 
-    @Test func `what waited for connections that were replaced is sent with the credential of now, a few times`() async {
+    @Test func `what waited for connections that were replaced is sent with the credential of now, a few times`() async
+    {
         let passing = ScriptedTransport(.failure(.outdated), .failure(.outdated), Self.answer(200))
         #expect(await send(over: passing) == .settled(.accepted(id: nil)))
         #expect(passing.sent.count == 3 && passing.generation == 0)

@@ -68,7 +68,7 @@ def test_what_waited_while_the_sender_was_away_is_not_sent_to_the_next_owner(sta
 def test_what_waits_to_be_tried_again_is_not_sent_to_the_next_owner(stack, phones):
     first, second, token = f"a-{uuid.uuid4()}", f"b-{uuid.uuid4()}", uuid.uuid4().hex
     phones(APP, first, token)
-    script(stack, provider="apns", token=token, status=429, reason="TooManyRequests", count=1)
+    script(stack, provider="apns", token=token, status=502, body="", count=1)
     event = tell(stack, first)
     eventually(lambda: len(requests_of(stack, token)) == 1, what="the push that is refused")
     phones(APP, second, token)

@@ -74,12 +74,17 @@ import Testing
 
     @Test func `B15: too many requests are this token's affair`() {
         #expect(
-            consequence(429, reason: "TooManyRequests") == .throttle(floor: .seconds(10), reason: "TooManyRequests"))
+            consequence(429, reason: "TooManyRequests") == .throttle(floor: .seconds(60), reason: "TooManyRequests"))
+        #expect(consequence(429, "") == .throttle(floor: .seconds(60), reason: "HTTP 429"))
     }
 
     @Test func `B17 B18: a server error waits for a quarter of an hour`() {
         for reason in ["InternalServerError", "ServiceUnavailable"] {
             #expect(consequence(500, reason: reason) == .backOff(floor: .seconds(900), reason: reason))
+        }
+        // The reason may be cut off; the status says enough.
+        for (status, body) in [(500, ""), (503, #"{"reas"#)] {
+            #expect(consequence(status, body) == .backOff(floor: .seconds(900), reason: "HTTP \(status)"))
         }
         #expect(consequence(503, reason: "Shutdown") == .leave(floor: .seconds(900), reason: "Shutdown"))
     }
@@ -93,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (502, "<html>Bad Gateway</html>"), (400, ""), (403, "not json"), (500, ""), (503, #"{"reas"#), (302, ""),
+        (502, "<html>Bad Gateway</html>"), (504, ""), (400, ""), (403, "not json"), (302, ""),
     ]) func `B22: what is not Apple's JSON is tried again`(status: Int, body: String) {
         #expect(consequence(status, body) == .backOff(floor: .seconds(10), reason: "HTTP \(status)"))
     }

@@ -30,6 +30,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ["voip", "pushtotalk"]) func `Apple stores no call, however long its push may wait here`(
+        _ type: String
+    ) throws {
+        func expiration(_ content: Content) throws -> String? {
+            let push = Push.sample(content, expiresAt: .sample + .seconds(3600))
+            let request = try wire.request(to: push.targets[0], from: wire.render(push, now: .sample))
+            return request.headers.first { $0.name == "apns-expiration" }?.value
+        }
+        var content = RequestVector.override(type, ["call": "c1"])
+        #expect(try expiration(content) == "0")
+        content.apns?.headers?["apns-expiration"] = "1767225605"
+        #expect(try expiration(content) == "1767225605")
+    }
+
     /// Numbers of 64 bits and doubles; an app's own type decodes what came.
     @Test func `a content state goes through as it came`() throws {
         let state = #"{"a":[1,2.5,-3],"big":9223372036854775807,"id":"x/y","no":null,"p":0.1,"t":true,"ü":"é\u0001"}"#

@@ -156,7 +156,7 @@ import Testing
             let result = try await sender.send(.sample(targets: [target, other]))
             #expect(result.outcomes.map(\.device) == [other.device])
             #expect(result.remainder == [target])
-            #expect(result.retry == .seconds(30))
+            #expect(result.retry == .seconds(120))
             #expect(sender.trouble() == nil)
         }
     }

@@ -110,7 +110,7 @@ struct SenderOnTheWireTests {
             #expect(byDevice[push.targets[0].device]?.disposition == .accepted)
             #expect(byDevice[push.targets[1].device] == .unregistered(since: since, reason: "Unregistered"))
             try await eventually("the throttled target waits", within: .seconds(60)) {
-                try await bus.status(RetryLevel.seconds30.queueName).messages == 1
+                try await bus.status(RetryLevel.minutes2.queueName).messages == 1
             }
         }
         await provider.stop()

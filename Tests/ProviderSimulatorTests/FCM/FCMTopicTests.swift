@@ -74,6 +74,26 @@ import Testing
         #expect(Self.ask(simulator, "POST", other + "?topic_name=news", "{}")?.status == 403)
     }
 
+    @Test(arguments: ["?=", "?", "?&&", "?=news", "?topic_name", "?topic_name=", "?%ff=%ff"])
+    func `a query that names no topic is refused`(_ query: String) {
+        let base = "/v1/projects/\(Fixture.project)/registrations/t/topicSubscriptions"
+        #expect(Self.ask(Fixture.simulator(), "POST", base + query, "{}")?.status == 400)
+    }
+
+    @Test func `all subscribers ring, however few phones are told at once`() throws {
+        let simulator = Fixture.simulator()
+        let tokens = (0..<25).map { "t\($0)" }
+        _ = Self.batch(simulator, "Add", tokens.map { "\"\($0)\"" }.joined(separator: ","))
+        #expect(simulator.send(["topic": "news", "notification": ["title": "T"]])?.status == 200)
+        var rung: [String] = []
+        var last = 0
+        while case let changes = simulator.wall.changes(after: last, limit: 10), !changes.phones.isEmpty {
+            rung += changes.phones.map(\.id.token)
+            last = changes.last
+        }
+        #expect(rung.sorted() == tokens.sorted())
+    }
+
     @Test func `an app instance has 2000 topics at most`() {
         let topics = TopicBook()
         for index in 0..<2000 { #expect(topics.subscribe("a", to: "t\(index)", of: "p") == .done) }

@@ -99,13 +99,30 @@ import Testing
         for token in ["aa", "bb", "aa"] { _ = simulator.push { $0.path = "/3/device/\(token)" } }
         await watch.next()
         let first = simulator.wall.changes(after: 0, limit: 1)
-        #expect(first.phones.map(\.id.token) == ["bb"] && first.sequence == 2)
-        let rest = simulator.wall.changes(after: first.sequence, limit: 10)
-        #expect(rest.phones.map(\.id.token) == ["aa"] && rest.sequence == 3)
+        #expect(first.phones.map(\.id.token) == ["bb"] && first.last == 2)
+        let rest = simulator.wall.changes(after: first.last, limit: 10)
+        #expect(rest.phones.map(\.id.token) == ["aa"] && rest.last == 3)
         simulator.forgetRequests()
         await watch.next()
         let none = simulator.wall.changes(after: 3, limit: 10)
         #expect(none.generation == first.generation + 1 && none.phones.isEmpty)
+    }
+
+    @Test func `a request that comes to the wall late is told all the same, in its place`() throws {
+        let simulator = Fixture.simulator()
+        for text in ["one", "two", "three"] { _ = simulator.push { $0.payload(#"{"aps":{"alert":"\#(text)"}}"#) } }
+        let entries = simulator.log.requests(of: .apns)
+        let wall = PhoneWall()
+        var last = 0
+        for (entry, bodies) in [
+            (entries[1], ["two"]), (entries[0], ["two", "one"]), (entries[2], ["three", "two", "one"]),
+        ] {
+            wall.record(entry)
+            let changes = wall.changes(after: last, limit: 10)
+            last = changes.last
+            let phone = try RequestLogTests.json { changes.phones.first?.write(to: &$0) }
+            #expect(Self.bodies(phone) == bodies)
+        }
     }
 
     @Test func `the quiet ones leave when there are too many phones, and too many notifications push the oldest out`() {

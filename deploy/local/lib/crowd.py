@@ -184,14 +184,24 @@ class Simulator:
         self.ask("POST", f"/outcomes?seed={seed}", faults)
         return faults
 
+    def every_handshake(self, share: float) -> int:
+        """Breaks this share of the connections by each fault there is before HTTP/2 begins, one after the other."""
+        every = max(1, round(1 / (share * len(HANDSHAKES))))
+        turns = [{"fault": fault, "count": 1, "every": every} for _ in range(100) for fault in HANDSHAKES]
+        self.ask("POST", "/handshakes", [{"port": port, **turn} for port in PORTS for turn in turns])
+        return len(PORTS) * len(HANDSHAKES)
+
     def calm(self) -> None:
-        for path in ("/outcomes", "/disturbances"):
+        for path in ("/outcomes", "/disturbances", "/handshakes"):
             self.ask("DELETE", path)
 
     def summary(self) -> dict:
         return self.ask("GET", "/summary")
 
 
+# Before HTTP/2 begins, on the ports that the crowds' pushes go to.
+HANDSHAKES = ["refuse", "ignore", "expired", "wrong_name", "unknown_authority", "wrong_protocol"]
+PORTS = ["apns", "fcm"]
 # What happens to every request of the connection.
 CONNECTION = {"drop", "close", "stall", "goaway", "max_streams"}
 # What a provider says of the sender and not of one push: it stops the lane until somebody mends it.

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 
-from crowd import Crowd, Evidence, Outcomes, Simulator, lanes_open
+from crowd import PORTS, Crowd, Evidence, Outcomes, Simulator, lanes_open
 from local_stack import eventually
 
 # What tells that a token is gone; everything else may not cost a registration.
@@ -22,14 +22,15 @@ REVOCATION = {"revoke_access_tokens": True, "every_ms": 10000}
 
 def fault_run(
     stack, pushes: int, lifetime: float, share: float = 0.01, connection_share: float = 0.0005,
-    lane_share: float = 0.0005, seed: int = 1
+    lane_share: float = 0.0005, handshake_share: float = 0.01, seed: int = 1
 ) -> dict:
     """Sends `pushes`, each of which may be tried for `lifetime` seconds, and returns what was counted.
 
     `share` of the requests meet each fault that is about one request. One that breaks a connection takes the answers of
     everything on it along, and one that stops a lane has it wait for half a minute and longer: these are drawn for
     `connection_share` and `lane_share`. With one in a hundred of each kind no connection would live for four requests,
-    and a lane would send six of them between two pauses: nothing would be shown but that pushes expire.
+    and a lane would send six of them between two pauses: nothing would be shown but that pushes expire. Of the connections
+    `handshake_share` meet each fault that comes before HTTP/2.
     """
     simulator = Simulator(stack)
     simulator.ask("DELETE", "/requests")
@@ -42,6 +43,7 @@ def fault_run(
         faults = sum(
             len(simulator.every_fault(party, share, connection_share, lane_share, seed)) for party in ("apns", "fcm"))
         faults += len(simulator.every_fault("oauth", OAUTH_SHARE, OAUTH_SHARE, OAUTH_SHARE, seed))
+        faults += simulator.every_handshake(handshake_share)
         simulator.ask("POST", "/disturbances", REVOCATION)
         for crowd in crowds:
             # A message with one target and a message with many of which some fail are settled differently.
@@ -67,11 +69,16 @@ def fault_run(
         open_again = reopen(stack, crowds, outcomes)
     several = {one: said for one, said in found.items() if len(said) != 1}
     summary = simulator.summary()
+    handshakes = {port: summary["connections"][port]["brokenHandshakes"] for port in PORTS}
     result = {
         "pushes": len(everyone), "faults": faults, "share": share, "connection_share": connection_share,
         "lane_share": lane_share, "seconds": round(time.monotonic() - started),
         "played": {p: sum(summary[p]["faults"].values()) for p in ("apns", "fcm", "oauth")},
-        "kinds_played": {p: len(summary[p]["faults"]) for p in ("apns", "fcm", "oauth")},
+        "kinds_played": {
+            **{p: len(summary[p]["faults"]) for p in ("apns", "fcm", "oauth")},
+            "handshakes": sum(len(kinds) for kinds in handshakes.values()),
+        },
+        "handshakes": handshakes,
         "requests": {p: summary[p]["count"] for p in ("apns", "fcm")},
         "repeated_at_the_provider": {p: summary[p]["duplicates"] for p in ("apns", "fcm")},
         "dispositions": dict(collections.Counter(said[0] for said in found.values())),

@@ -50,14 +50,14 @@ struct WallRoutes: Sendable {
         Response(
             status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
             body: ResponseBody { [self] writer in
-                var sequence = 0
+                var last = 0
                 var generation = 0
                 for await _ in wall.watch().cancelOnGracefulShutdown() {
                     while true {
-                        let changes = wall.changes(after: sequence, limit: Self.phonesAtOnce)
+                        let changes = wall.changes(after: last, limit: Self.phonesAtOnce)
                         let isSame = changes.generation == generation && changes.phones.isEmpty
-                        if isSame, sequence > 0 { break }
-                        (sequence, generation) = (changes.sequence, changes.generation)
+                        if isSame, last > 0 { break }
+                        (last, generation) = (changes.last, changes.generation)
                         var buffer = ByteBuffer(string: "data: ")
                         buffer.writeBytes(event(changes, total: wall.count))
                         buffer.writeString("\n\n")

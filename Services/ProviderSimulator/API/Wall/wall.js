@@ -4,7 +4,7 @@
 const pageSize = 48;
 const $ = (id) => document.getElementById(id);
 const phones = new Map(); // "provider token" → what the simulator told last
-const drawn = new Map(); // the same key → { element, sequence }
+const drawn = new Map(); // the same key → { element, sequence, change }
 let order = []; // keys, the phone that came last first
 let shownCount = pageSize;
 let generation = null;
@@ -211,7 +211,7 @@ function drawNotes(list, phone, previous) {
 
 function drawPhone(key, phone) {
   const known = drawn.get(key);
-  if (known?.sequence === phone.sequence) return known.element;
+  if (known?.change === phone.change) return known.element;
   const element = known?.element ?? $("phone").content.firstElementChild.cloneNode(true);
   const part = (selector) => element.querySelector(selector);
   element.dataset.token = phone.token;
@@ -252,7 +252,7 @@ function drawPhone(key, phone) {
     element.classList.remove("rings");
     requestAnimationFrame(() => element.classList.add("rings"));
   }
-  drawn.set(key, { element, sequence: phone.sequence });
+  drawn.set(key, { element, sequence: phone.sequence, change: phone.change });
   return element;
 }
 

@@ -23,7 +23,8 @@ struct FCMTopicDesk: Sendable {
                 else { return nil }
                 let topic = parts.count == 8 ? String(parts[7]).removingPercentEncoding : nil
                 let pairs = (halves.count == 2 ? halves[1] : "").split(separator: "&").map { pair in
-                    pair.split(separator: "=", maxSplits: 1).map { String($0).removingPercentEncoding ?? "" }
+                    pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                        .map { String($0).removingPercentEncoding ?? "" }
                 }
                 self = .subscriptions(
                     project: String(parts[3]), token: token, topic: topic,

@@ -12,15 +12,17 @@ final class PhoneWall: Sendable {
     struct Changes: Sendable {
         /// Goes up when everything was forgotten: what was seen before is no more.
         let generation: Int
-        /// The number of the last request that is part of it: where to look on from.
-        let sequence: Int
-        /// Those that changed, in the order of their last requests.
+        /// The number of the last change that is part of it: where to look on from.
+        let last: Int
+        /// Those that changed, in the order of their last changes.
         let phones: [WallPhone]
     }
 
     fileprivate struct State {
         var phones: [Phone.ID: WallPhone] = [:]
         var generation = 0
+        /// Counts what happened to phones: a push to a topic is a change for each of its subscribers.
+        var changes = 0
         var watchers: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastWatcher = 0
     }
@@ -38,7 +40,8 @@ final class PhoneWall: Sendable {
         let watchers = state.withLock { state in
             for token in tokens {
                 let id = Phone.ID(party: entry.party, token: token)
-                state.phones[id, default: WallPhone(id)].record(entry)
+                state.changes += 1
+                state.phones[id, default: WallPhone(id)].record(entry, change: state.changes)
             }
             if state.phones.count > Self.maximumPhones + Self.slack { state.forgetTheQuiet() }
             return state.watchers.isEmpty ? nil : Array(state.watchers.values)
@@ -58,16 +61,15 @@ final class PhoneWall: Sendable {
     /// How many phones the wall has.
     var count: Int { state.withLock { min($0.phones.count, Self.maximumPhones) } }
 
-    /// What changed after request number `sequence`.
+    /// What changed after change number `last`.
     ///
     /// - Parameter limit: at most so many phones, those that changed first.
-    func changes(after sequence: Int, limit: Int) -> Changes {
+    func changes(after last: Int, limit: Int) -> Changes {
         let (phones, generation) = state.withLock { state in
-            (state.phones.values.filter { $0.sequence > sequence }, state.generation)
+            (state.phones.values.filter { $0.change > last }, state.generation)
         }
-        let sorted = phones.sorted { $0.sequence < $1.sequence }.suffix(Self.maximumPhones).prefix(limit)
-        return Changes(
-            generation: generation, sequence: sorted.last?.sequence ?? sequence, phones: Array(sorted))
+        let sorted = phones.sorted { $0.change < $1.change }.suffix(Self.maximumPhones).prefix(limit)
+        return Changes(generation: generation, last: sorted.last?.change ?? last, phones: Array(sorted))
     }
 
     /// An element whenever something changed since the last one was taken, and one to begin with.
@@ -88,7 +90,7 @@ final class PhoneWall: Sendable {
 
 extension PhoneWall.State {
     fileprivate mutating func forgetTheQuiet() {
-        let kept = phones.values.sorted { $0.sequence > $1.sequence }.prefix(PhoneWall.maximumPhones)
+        let kept = phones.values.sorted { $0.change > $1.change }.prefix(PhoneWall.maximumPhones)
         phones = Dictionary(uniqueKeysWithValues: kept.map { ($0.id, $0) })
     }
 }

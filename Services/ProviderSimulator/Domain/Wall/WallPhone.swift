@@ -10,20 +10,25 @@ struct WallPhone: Sendable {
     private(set) var refused = 0
     /// The number of the last request, whatever became of it.
     private(set) var sequence = 0
+    /// The number of the last change of the wall that was one of this phone.
+    private(set) var change = 0
     /// Oldest first.
     private var deliveries: [LoggedRequest] = []
 
     init(_ id: Phone.ID) { self.id = id }
 
-    mutating func record(_ entry: LoggedRequest) {
-        sequence = entry.sequence
+    /// Requests may come here in another order than they came to the log in, as their connections have threads of their own.
+    mutating func record(_ entry: LoggedRequest, change: Int) {
+        sequence = max(sequence, entry.sequence)
+        self.change = change
         guard entry.verdict.isDelivered else {
             refused += 1
             return
         }
         delivered += 1
         if deliveries.count == Self.maximumDeliveries { deliveries.removeFirst() }
-        deliveries.append(entry)
+        let place = deliveries.lastIndex { $0.sequence < entry.sequence }.map { $0 + 1 } ?? 0
+        deliveries.insert(entry, at: place)
     }
 
     /// A notification on the screen, and how many earlier ones it replaced.
@@ -79,6 +84,7 @@ struct WallPhone: Sendable {
             // The newest that says something about the badge; 0 clears it.
             writer.member("badge", cards.lazy.compactMap(\.shown.badge).first)
             writer.member("sequence", sequence)
+            writer.member("change", change)
             writer.name("notifications")
             writer.array(cards) { $1.write(to: &$0) }
         }

@@ -26,7 +26,7 @@ struct APNsHeaders: Hashable, Sendable {
         if let priority, !pushType.allows(priority) { throw LocalRejection("priority-not-allowed-for-push-type") }
         expiration =
             try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }
-            ?? expiresAt.map(\.seconds) ?? (pushType.isMomentary ? 0 : nil)
+            ?? (pushType.isMomentary ? 0 : expiresAt?.seconds)
         collapseID = given.removeValue(forKey: "apns-collapse-id") ?? content.collapseKey
         if let collapseID, !(1...Self.maximumCollapseID).contains(collapseID.utf8.count) {
             throw LocalRejection("collapse-id-not-1-to-64-bytes")

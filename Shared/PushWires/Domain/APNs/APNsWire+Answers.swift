@@ -7,6 +7,8 @@ extension APNsWire {
     static let floorAfterServerError = Duration.seconds(15 * 60)
     /// The wait for what Apple sets no floor for.
     static let floor = Duration.seconds(10)
+    /// The wait after a 429 that does not say how long.
+    static let floorAfterTooMany = Duration.seconds(60)
     /// Younger provider tokens cannot have expired: the clock is wrong, and minting more would be refused for its rate.
     static let youngestExpiredToken = Duration.seconds(20 * 60)
 
@@ -68,7 +70,7 @@ extension APNsWire {
             // another process mints tokens of this key, the shut lane bounds how often new ones are opened.
             return .leave(floor: floor ?? Self.floor, reason: word)
         case .tooManyRequests:
-            return .throttle(floor: floor ?? Self.floor, reason: word)
+            return .throttle(floor: floor ?? Self.floorAfterTooMany, reason: word)
         case .internalServerError, .serviceUnavailable:
             return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
         case .shutdown:
@@ -89,8 +91,10 @@ extension APNsWire {
         let word = reason.map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
         case 410: return gone(response, word)
-        case 429: return .throttle(floor: floor ?? Self.floor, reason: word)
+        case 429: return .throttle(floor: floor ?? Self.floorAfterTooMany, reason: word)
         case 400..<500 where reason != nil: return .settle(.rejected(reason: word, suspectToken: false))
+        // Apple's own two, though the reason may have got lost, and whatever else has one.
+        case 500, 503: return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
         case 500... where reason != nil: return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
         // Not Apple's JSON: a front end or a cut connection spoke.
         default: return .backOff(floor: floor ?? Self.floor, reason: word)
