@@ -158,6 +158,11 @@ import Testing
             let statements: [(String, SQL)] =
                 [
                     ("resolving 200 users", RegistrationStore.resolution(of: users)),
+                    (
+                        "resolving as many as there may be",
+                        RegistrationStore.resolution(
+                            of: (0..<RegistrationStore.usersAtOnce).map { Fixture.user("user-\($0 * 7)") })
+                    ),
                     ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
                     ("registering", RegistrationStore.upsert(devices)),
                     (
@@ -166,6 +171,7 @@ import Testing
                             claims.map { .init(app: $0.app, id: $0.installation!) })
                     ),
                     ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
+                    ("signing out what is not there", RegistrationStore.farewell(claims)),
                     ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.owner, nil) })),
                     (
                         "deactivating",
