@@ -42,13 +42,16 @@ import Testing
             #"{"user":456,"platform":"android","token":"x:Y","scope":null,"topic":""}"#, app: portal)
         #expect(device.app == portal && device.user.rawValue == "456" && device.kind == .fcmToken)
         #expect(device.environment == .production && device.scope == nil && device.topic == nil)
-        #expect(device.registeredAt == nil)
+        #expect(device.registeredAt == nil && device.platform == .android)
         let other = try self.device(
             #"{"app":"hide-and-seek","user":"a","provider":"apns","token":"ab","environment":"sandbox"}"#, app: portal)
         #expect(other.app.rawValue == "hide-and-seek" && other.kind == .alert && other.environment == .development)
         // Firebase serves iPhones too.
         let iPhone = #"{"user":"a","platform":"ios","kind":"fid","token":"f"}"#
-        #expect(try self.device(iPhone, app: portal).provider == .fcm)
+        let ours = try self.device(iPhone, app: portal)
+        #expect(ours.provider == .fcm && ours.platform == .ios)
+        let apples = #"{"user":"a","platform":"ios","environment":"production","token":"ab"}"#
+        #expect(try self.device(apples, app: portal).platform == nil)
     }
 
     @Test(arguments: [

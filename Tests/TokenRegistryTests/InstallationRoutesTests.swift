@@ -51,6 +51,31 @@ import Testing
 
     private static let app = AppID(rawValue: "shared")!
 
+    @Test func `FCM's say on what they run, where it is known; APNs' need not`() async throws {
+        try await Self.withPhones { a, _, store in
+            let body = #"""
+                {"registrations":[{"kind":"fcm-token","token":"t","platform":"ios"},{"kind":"fid","token":"f","platform":null},
+                    {"kind":"alert","token":"aa","environment":"production"}]}
+                """#
+            let put = try await a.send(.put, "/v1/installations/phone", body)
+            let told = put.answer?["registrations"]?.array?.map {
+                "\($0["kind"]?.string ?? "") \($0["platform"]?.string ?? "-")"
+            }
+            #expect(Set(told ?? []) == ["fcm-token ios", "fid -", "alert -"])
+            let other = try await a.send(
+                .put, "/v1/installations/phone", #"{"registrations":[{"kind":"fid","token":"f","platform":"wii"}]}"#)
+            let words = other.answer?["detail"]?.string ?? ""
+            #expect(other.status == .badRequest && words.contains("registrations[0].platform is invalid"))
+            _ = try await a.send(
+                .post, "\(RoutesTests.path)/register", #"{"token":"x","platform":"android","environment":"production"}"#
+            )
+            let records = try await store.history(of: StoreFixture.user("a", app: Self.app))
+            let platforms = Dictionary(
+                uniqueKeysWithValues: records.map { ($0.registration.token.secret, $0.platform) })
+            #expect(platforms == ["t": .ios, "f": nil, "aa": nil, "x": .android])
+        }
+    }
+
     @Test func `a registration without an installation ends by its id, for its user in its app alone`() async throws {
         try await Self.withPhones { a, b, store in
             let mine = StoreFixture.user("a", app: Self.app)

@@ -26,19 +26,22 @@ import Testing
 
     @Test func `after a month a device is flagged, and after 270 days Android's ends`() async throws {
         try await Fixture.withStore { store, pool in
+            var iPhone = Fixture.claim("a", "08", .fcm, at: days(900))
+            iPhone.platform = .ios
             try await store.register([
+                iPhone,
                 Fixture.claim("a", "01", at: days(29)), Fixture.claim("a", "02", at: days(31)),
                 Fixture.claim("a", "03", .fcm, at: days(269)), Fixture.claim("a", "04", .fcm, at: days(271)),
                 Fixture.claim("a", "05", .fcm, kind: .fid, at: days(271)),
                 Fixture.claim("a", "06", .fcm, kind: .fcmWeb, at: days(271)), Fixture.claim("a", "07", at: days(900)),
             ])
             let sweeper = SweepStore(pool, step: 2)
-            #expect(try await sweep(sweeper) == 6)
+            #expect(try await sweep(sweeper) == 7)
             #expect(try await sweep(sweeper) == 0)
-            #expect(try await store.tokens(of: "a") == ["01", "02", "03", "06", "07"])
+            #expect(try await store.tokens(of: "a") == ["01", "02", "03", "06", "07", "08"])
             let records = try await store.history(of: Fixture.user("a"))
             let flagged = records.filter { $0.staleSince != nil }.map(\.registration.token.secret)
-            #expect(flagged.sorted() == ["02", "03", "04", "05", "06", "07"])
+            #expect(flagged.sorted() == ["02", "03", "04", "05", "06", "07", "08"])
             let ended = records.filter { $0.state == .stale }
             #expect(ended.map(\.registration.token.secret).sorted() == ["04", "05"])
             #expect(ended.allSatisfy { $0.reason == "not seen for 270 days" })

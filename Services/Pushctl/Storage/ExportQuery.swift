@@ -31,7 +31,7 @@ struct ExportQuery: Hashable, Sendable {
         let columns: SQL = """
             SELECT r.app, r.user_id AS "user",
                 coalesce(r.kind, CASE r.provider WHEN 'apns' THEN 'alert' ELSE 'fcm-token' END) AS kind, r.provider,
-                r.environment, \(token), r.installation, r.scope, r.topic, r.locale, r.time_zone, r.app_version,
+                r.environment, \(token), r.installation, r.scope, r.topic, r.platform, r.locale, r.time_zone, r.app_version,
                 to_char(r.registered_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS registered_at
             FROM registry.registration r WHERE r.state = 'active' \(condition)
             """

@@ -5,7 +5,7 @@ extension ImportStore {
         CREATE TEMPORARY TABLE IF NOT EXISTS import_line (
             wave int4 NOT NULL, device_id uuid NOT NULL, app text NOT NULL, user_id text NOT NULL, provider text NOT NULL,
             environment text NOT NULL, token text NOT NULL, kind text NOT NULL, installation text, scope text,
-            topic text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
+            topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
         ) ON COMMIT DELETE ROWS
         """
 
@@ -25,12 +25,12 @@ extension ImportStore {
     static func upsert(_ wave: Int) -> SQL {
         """
         INSERT INTO registry.registration AS r
-            (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
-            time_zone, app_version, registered_at, state_changed_at)
+            (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, platform,
+            locale, time_zone, app_version, registered_at, state_changed_at)
         SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
             CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                 ELSE 'production' END,
-            c.token, c.kind, c.installation, c.scope, c.topic, c.locale, c.time_zone, c.app_version, t.at,
+            c.token, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
             statement_timestamp()
         FROM pg_temp.import_line c
         CROSS JOIN LATERAL (SELECT least(c.at, statement_timestamp()) AS at) AS t
@@ -42,7 +42,7 @@ extension ImportStore {
         ON CONFLICT (device_id) DO UPDATE SET
             user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
             installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
-            locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+            platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
             registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
             successor = NULL, state = 'active', state_reason = NULL,
             state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id

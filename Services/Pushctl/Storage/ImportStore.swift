@@ -116,7 +116,8 @@ struct ImportStore: Sendable {
             rows.append(
                 Int32(entry.wave), device.device, device.app.rawValue, device.user.rawValue, device.provider.rawValue,
                 device.environment.rawValue, device.token.secret, device.kind.rawValue, device.installation?.rawValue,
-                device.scope, device.topic, device.locale, device.timeZone, device.appVersion, time)
+                device.scope, device.topic, device.platform?.rawValue, device.locale, device.timeZone,
+                device.appVersion, time)
         }
         return rows
     }

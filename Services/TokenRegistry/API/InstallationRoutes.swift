@@ -130,6 +130,7 @@ extension RegistrationRecord {
             "token": .string(registration.token.masked),
             "topic": .optional(registration.topic),
             "scope": .optional(scope),
+            "platform": .optional(platform?.rawValue),
             "registered_at": .string(RFC3339.string(from: registration.registeredAt.date)),
         ]
     }

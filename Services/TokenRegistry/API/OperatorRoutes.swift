@@ -81,6 +81,7 @@ extension RegistrationRecord {
             "installation": .optional(registration.installation?.rawValue),
             "scope": .optional(scope),
             "topic": .optional(registration.topic),
+            "platform": .optional(platform?.rawValue),
             "locale": .optional(locale),
             "time_zone": .optional(timeZone),
             "app_version": .optional(appVersion),

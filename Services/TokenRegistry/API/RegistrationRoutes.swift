@@ -35,10 +35,11 @@ struct RegistrationRoutes: Sendable {
         await .answering(context, telling: Response.registration) {
             let caller = try await gate.admit(request.bearerToken)
             let body = try await read(request)
-            try await carryOut(
-                Claim(
-                    app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
-                    token: body.token, installation: try installation(request)))
+            var claim = Claim(
+                app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
+                token: body.token, installation: try installation(request))
+            if body.provider == .fcm { claim.platform = .android }
+            try await carryOut(claim)
             return .json(.ok, ["success": true, "error": nil])
         }
     }

@@ -14,6 +14,8 @@ struct Claim: Hashable, Sendable {
     /// Tells apart what one installation may have several of, such as the id of a Live Activity.
     var scope: String?
     var topic: String?
+    /// Of FCM's alone: APNs' are Apple's.
+    var platform: DevicePlatform?
     var locale: String?
     var timeZone: String?
     var appVersion: String?
@@ -62,6 +64,7 @@ extension Claim {
             token: registrant.token, kind: kind, installation: registrant.installation, at: registrant.at)
         scope = try Self.text(registrant.scope, "scope", 128)
         topic = try Self.text(registrant.topic, "topic", 255)
+        platform = provider == .fcm ? registrant.platform : nil
         locale = try Self.text(registrant.locale, "locale", 64)
         timeZone = try Self.text(registrant.timeZone, "timeZone", 64)
         appVersion = try Self.text(registrant.appVersion, "appVersion", 64)

@@ -5,7 +5,7 @@ import PushProtocol
 ///     {"locale": "de-CH", "time_zone": "Europe/Zurich", "app_version": "4.2", "registrations": [
 ///         {"kind": "alert", "token": "<device token>", "environment": "production"},
 ///         {"kind": "live-activity", "token": "…", "environment": "production", "scope": "match-17"},
-///         {"kind": "fid", "token": "<FID>"}]}
+///         {"kind": "fid", "token": "<FID>", "platform": "ios"}]}
 ///
 /// Strict: a member that is not known is refused by its path, as a misspelt one would change nothing and say nothing.
 struct InstallationBody: Hashable, Sendable {
@@ -18,13 +18,15 @@ struct InstallationBody: Hashable, Sendable {
     let appVersion: String?
     let registrations: [Entry]
 
-    /// One token of the installation. What only APNs knows is absent for FCM: environment, topic, scope.
+    /// One token of the installation. What only APNs knows is absent for FCM: environment, topic, scope; and of APNs' there is
+    /// nothing to say about the platform.
     struct Entry: Hashable, Sendable {
         var kind: RegistrationKind
         var token: DeviceToken
         var environment: ProviderEnvironment
         var topic: String?
         var scope: String?
+        var platform: DevicePlatform?
     }
 
     /// Reads and checks a body; the error names the member, and never quotes a token.
@@ -71,7 +73,8 @@ struct InstallationBody: Hashable, Sendable {
             var claim = Claim(
                 app: user.app, user: user.user, provider: entry.kind.provider, environment: entry.environment,
                 token: entry.token, kind: entry.kind, installation: installation, scope: entry.scope)
-            (claim.topic, claim.locale, claim.timeZone, claim.appVersion) = (entry.topic, locale, timeZone, appVersion)
+            (claim.topic, claim.platform) = (entry.topic, entry.platform)
+            (claim.locale, claim.timeZone, claim.appVersion) = (locale, timeZone, appVersion)
             return claim
         }
     }
@@ -97,7 +100,7 @@ extension InstallationBody.Entry {
         let known =
             switch kind.provider {
             case .apns: ["kind", "token", "environment", "topic", "scope"]
-            case .fcm: ["kind", "token"]
+            case .fcm: ["kind", "token", "platform"]
             }
         let members = try JSONMembers(value, at: path, prefix: "\(path).", known: known)
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
@@ -112,7 +115,12 @@ extension InstallationBody.Entry {
             self.environment = environment
             topic = try members.word("topic", 255)
             scope = try members.word("scope", 128)
-        case .fcm: break
+        case .fcm:
+            guard let name = try members.word("platform", 16) else { break }
+            guard let platform = DevicePlatform(rawValue: name) else {
+                throw .invalid(path: "\(path).platform", problem: "expected “ios” or “android”")
+            }
+            self.platform = platform
         }
     }
 }

@@ -84,7 +84,7 @@ enum AudienceQueries {
         var condition: SQL = "true"
         if let platforms = filter.platform {
             condition = """
-                \(condition) AND CASE WHEN r.provider = 'apns' THEN 'apple' WHEN r.kind = 'fcm-web' THEN 'web'
+                \(condition) AND CASE WHEN r.provider = 'apns' OR r.platform = 'ios' THEN 'apple' WHEN r.kind = 'fcm-web' THEN 'web'
                     ELSE 'android' END = ANY (\(platforms.map(\.rawValue))::text[])
                 """
         }

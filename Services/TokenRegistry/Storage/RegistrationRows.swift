@@ -10,6 +10,7 @@ extension Provider: PostgresValue {}
 extension ProviderEnvironment: PostgresValue {}
 extension RegistrationKind: PostgresValue {}
 extension RegistrationState: PostgresValue {}
+extension DevicePlatform: PostgresValue {}
 
 extension Registration {
     /// What ``init(_:of:)`` reads, by position: a send reads hundreds of them, and knows whose they are.
@@ -49,6 +50,7 @@ struct RegistrationRecord: Hashable, Sendable {
     var locale: String?
     var timeZone: String?
     var appVersion: String?
+    var platform: DevicePlatform?
 
     var scope: String? { registration.scope }
 }
@@ -56,7 +58,7 @@ struct RegistrationRecord: Hashable, Sendable {
 extension RegistrationRecord {
     static let columns: SQL = """
         \(Registration.columns), r.state, r.state_reason, r.state_changed_at, r.stale_since, r.locale, r.time_zone,
-        r.app_version
+        r.app_version, r.platform
         """
 
     init(_ row: PostgresRow) throws(PostgresError) {
@@ -64,6 +66,7 @@ extension RegistrationRecord {
             registration: try Registration(row), state: try row.decode(RegistrationState.self, at: 11),
             reason: try row.decode(String?.self, at: 12), changedAt: try row.decode(Date.self, at: 13),
             staleSince: try row.decode(Date?.self, at: 14), locale: try row.decode(String?.self, at: 15),
-            timeZone: try row.decode(String?.self, at: 16), appVersion: try row.decode(String?.self, at: 17))
+            timeZone: try row.decode(String?.self, at: 16), appVersion: try row.decode(String?.self, at: 17),
+            platform: try row.decode(DevicePlatform?.self, at: 18))
     }
 }

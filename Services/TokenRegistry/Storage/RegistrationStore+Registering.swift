@@ -58,23 +58,23 @@ extension RegistrationStore {
         let rows = claims.map(\.claim)
         return """
             INSERT INTO registry.registration AS r
-                (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
-                time_zone, app_version, registered_at, state_changed_at)
+                (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic,
+                platform, locale, time_zone, app_version, registered_at, state_changed_at)
             SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
                 CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                     ELSE 'production' END,
-                c.token, c.kind, c.installation, c.scope, c.topic, c.locale, c.time_zone, c.app_version, t.at,
+                c.token, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
                 statement_timestamp()
             FROM unnest(
                 \(claims.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
                 \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
                 \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[],
                 \(rows.map(\.kind.rawValue))::text[], \(rows.map(\.installation?.rawValue))::text[],
-                \(rows.map(\.scope))::text[], \(rows.map(\.topic))::text[], \(rows.map(\.locale))::text[],
-                \(rows.map(\.timeZone))::text[], \(rows.map(\.appVersion))::text[],
+                \(rows.map(\.scope))::text[], \(rows.map(\.topic))::text[], \(rows.map(\.platform?.rawValue))::text[],
+                \(rows.map(\.locale))::text[], \(rows.map(\.timeZone))::text[], \(rows.map(\.appVersion))::text[],
                 \(rows.map(\.at?.date))::timestamptz[]
-            ) AS c (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
-                time_zone, app_version, at)
+            ) AS c (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, platform,
+                locale, time_zone, app_version, at)
             CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
             LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
             LEFT JOIN registry.registration s
@@ -84,7 +84,7 @@ extension RegistrationStore {
             ON CONFLICT (device_id) DO UPDATE SET
                 user_id = excluded.user_id, token = excluded.token, kind = excluded.kind,
                 installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
-                locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
                 registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
                 successor = NULL, state = 'active', state_reason = NULL,
                 state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id

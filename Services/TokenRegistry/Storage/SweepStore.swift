@@ -123,6 +123,9 @@ struct SweepStore: Sendable {
     }
 
     private static func isForgotten(by moment: Date) -> SQL {
-        "(provider = 'fcm' AND kind IS DISTINCT FROM 'fcm-web' AND registered_at < \(moment))"
+        """
+        (provider = 'fcm' AND kind IS DISTINCT FROM 'fcm-web' AND platform IS DISTINCT FROM 'ios'
+            AND registered_at < \(moment))
+        """
     }
 }

@@ -13,6 +13,9 @@ package struct Registrant: Codable, Hashable, Sendable {
     package var scope: String?
     /// The `apns-topic` of this token, where it is not the one that follows from the app and the push type.
     package var topic: String?
+    /// Of a token of FCM's: on what the app runs. Google forgets those of Android that are not seen for 270 days, and so does
+    /// the registry. Absent: Android.
+    package var platform: DevicePlatform?
     /// BCP 47, such as `de-CH`.
     package var locale: String?
     /// IANA, such as `Europe/Zurich`.
@@ -25,7 +28,8 @@ package struct Registrant: Codable, Hashable, Sendable {
     package init(
         user: UserID, provider: Provider, environment: ProviderEnvironment, token: DeviceToken,
         kind: RegistrationKind? = nil, installation: InstallationID? = nil, scope: String? = nil,
-        topic: String? = nil, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
+        topic: String? = nil, platform: DevicePlatform? = nil, locale: String? = nil, timeZone: String? = nil,
+        appVersion: String? = nil,
         at: Timestamp? = nil
     ) {
         self.user = user
@@ -36,6 +40,7 @@ package struct Registrant: Codable, Hashable, Sendable {
         self.installation = installation
         self.scope = scope
         self.topic = topic
+        self.platform = platform
         self.locale = locale
         self.timeZone = timeZone
         self.appVersion = appVersion

@@ -63,12 +63,16 @@ class Bench:
         self.figures.add(
             "resolving 500 users a notification: over pgbench's lookups", small[0] / small[1], "ratio", at_least=0.6,
             ours=small[0], limit=small[1])
+        # What is ours to keep flat. How much slower Postgres is among more rows, pgbench tells (decision 68).
+        sizes = f"{self.options.large:,} registrations over {self.options.small:,}"
+        ours, theirs = large[0] / large[1], small[0] / small[1]
+        self.figures.add(f"the same with {sizes}", ours / theirs, "ratio", at_least=0.75, ours=ours, limit=theirs)
         self.figures.add(
-            f"the same with {self.options.large:,} registrations over {self.options.small:,}", large[0] / small[0], "ratio",
-            at_least=0.75, ours=large[0], limit=small[0])
+            f"with {self.options.large:,} registrations: over pgbench's lookups there", ours, "ratio", ours=large[0],
+            limit=large[1])
         self.figures.add(
-            f"with {self.options.large:,} registrations: over pgbench's lookups there", large[0] / large[1], "ratio",
-            ours=large[0], limit=large[1])
+            f"pgbench's lookups, {sizes}", large[1] / small[1], "ratio", ours=large[1], limit=small[1])
+        self.figures.add(f"notifications/s, {sizes}", large[0] / small[0], "ratio", ours=large[0], limit=small[0])
 
     # Resolving
 

@@ -12,6 +12,8 @@ struct ImportedDevice: Hashable, Sendable {
     let installation: InstallationID?
     let scope: String?
     let topic: String?
+    /// Of FCM's alone.
+    let platform: DevicePlatform?
     let locale: String?
     let timeZone: String?
     let appVersion: String?
@@ -41,6 +43,7 @@ struct ImportedDevice: Hashable, Sendable {
         installation = try Self.installation(fields[.installation])
         scope = try Self.word(fields, .scope, 128)
         topic = try Self.word(fields, .topic, 255)
+        platform = provider == .fcm ? try Self.platform(fields) : nil
         locale = try Self.word(fields, .locale, 64)
         timeZone = try Self.word(fields, .timeZone, 64)
         appVersion = try Self.word(fields, .appVersion, 64)
@@ -73,11 +76,10 @@ extension ImportedDevice {
             }
             providers.insert(provider)
         }
-        switch fields[.platform] {
+        switch try platform(fields) {
         case nil: break
-        case "ios": providers.insert(.apns)
-        case "android": providers.insert(.fcm)
-        default: throw LineRefusal("platform is invalid: expected “ios” or “android”")
+        case .ios: providers.insert(.apns)
+        case .android: providers.insert(.fcm)
         }
         if let name = fields[.kind] {
             guard let kind = RegistrationKind(rawValue: name) else {
@@ -97,6 +99,14 @@ extension ImportedDevice {
                     : "provider and platform contradict each other; say the kind")
         }
         return .usual(of: provider)
+    }
+
+    private static func platform(_ fields: [DeviceField: String]) throws(LineRefusal) -> DevicePlatform? {
+        guard let name = fields[.platform] else { return nil }
+        guard let platform = DevicePlatform(rawValue: name) else {
+            throw LineRefusal("platform is invalid: expected “ios” or “android”")
+        }
+        return platform
     }
 
     private static func environment(

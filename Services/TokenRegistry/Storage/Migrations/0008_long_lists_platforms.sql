@@ -8,6 +8,10 @@ ALTER TABLE registry.campaign_part
     ADD COLUMN sample text[] NOT NULL DEFAULT '{}';
 GRANT UPDATE ON registry.campaign_part TO heliograph_token_registry;
 
+-- On what an app that is registered with FCM runs, where it was said: Google forgets a token of Android's that was not seen for 270
+-- days, and none of an iPhone's. Absent: Android, as for the release before this one. APNs' need none.
+ALTER TABLE registry.registration ADD COLUMN platform text CHECK (platform IN ('ios', 'android'));
+
 -- A notification that is delivered again gives its ranges' cursors out again. Which copy's turn it is, so that no other copy
 -- that comes back takes the turn for its own.
 ALTER TABLE registry.campaign_range
