@@ -210,6 +210,40 @@ import Testing
         await apns.server.shutdown()
     }
 
+    @Test func `A33: a thousand requests within 49 minutes, to three topics over two connections, bear one token`()
+        async throws
+    {
+        let gate = Gate()
+        let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 5)) {
+            _, before in
+            if before > 0 { await gate.pass() }
+            return [.respond(status: 200)]
+        }
+        let apps = ["demo", "same", "third"]
+        let key = "key-id: ABC123DEFG, team-id: DEF123GHIJ, key-file: key.p8"
+        let entries = apps.map { "\($0): { apns: { topic: a.\($0), \(key) } }" }
+        let sender = try await apns.sender(try catalogs.load(entries.joined(separator: "\n  ")), connections: 2)
+        _ = try await sender.send(.sample(targets: targets(1)))
+        for round in 0..<9 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for app in apps {
+                    group.addTask { _ = try await sender.send(.sample(app: app, targets: targets(37))) }
+                }
+                if round == 0 {
+                    try await eventually("two connections", within: .seconds(30)) { apns.opened == 2 }
+                    gate.open()
+                }
+                try await group.waitForAll()
+            }
+            sender.time.advance(by: .seconds(49 * 60 / 9))
+        }
+        #expect(apns.requests.count == 1000 && apns.opened == 2)
+        #expect(Set(apns.requests.map { $0.headers["apns-topic"] }) == ["a.demo", "a.same", "a.third"])
+        #expect(Set(apns.requests.map { $0.headers["authorization"] }).count == 1)
+        await sender.stop()
+        await apns.server.shutdown()
+    }
+
     @Test func `a topic that Apple learns of later works with the next probe, on a new connection`() async throws {
         let apns = try await ScriptedAPNs.start { request, _ in
             request.connection == 1

@@ -1,0 +1,55 @@
+import FoundationEssentials
+import Metrics
+import MetricsTestKit
+import PushProtocol
+import TestSupport
+import Testing
+@testable import PushSending
+
+@Suite struct PushMetricsTests {
+    private let app = AppID(rawValue: "demo")!
+    private let metrics = TestMetrics()
+
+    private func count(_ answers: [Outcome.Answer], in counters: PushMetrics) {
+        var outcomes = TargetOutcomes()
+        for answer in answers {
+            outcomes.append(
+                Outcome(notification: .init(), device: nil, answer: answer, at: .sample, registeredAt: nil), of: 0)
+        }
+        withMetricsFactory(metrics) { counters.count(outcomes.divided, of: app) }
+    }
+
+    private func refusals(_ reason: String) throws -> Int64 {
+        let labels = [("provider", "apns"), ("app", "demo"), ("reason", reason)]
+        return try metrics.expectCounter("heliograph_push_refusals_total", labels).totalValue
+    }
+
+    @Test func `refusals are counted by their reason, without what in a payload it is about`() throws {
+        let counters = PushMetrics(provider: .apns)
+        count(
+            [
+                .accepted(id: nil), .expired, .skipped(reason: "revoked"), .unknown(reason: "timed-out"),
+                .unregistered(since: nil, reason: "Unregistered"),
+                .rejected(reason: "FutureReason", suspectToken: false),
+                .rejected(reason: "FutureReason", suspectToken: false), .throttled(reason: "TooManyRequests"),
+                .misconfigured(reason: "BadTopic"),
+                .rejected(reason: "fcm-unknown-member:android.notification.titel", suspectToken: false),
+            ], in: counters)
+        #expect(try refusals("FutureReason") == 2)
+        for reason in ["Unregistered", "TooManyRequests", "BadTopic", "fcm-unknown-member"] {
+            #expect(try refusals(reason) == 1)
+        }
+        #expect(metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count == 5)
+    }
+
+    @Test func `however many reasons a provider invents, there are so many series and no more`() throws {
+        let counters = PushMetrics(provider: .apns)
+        for number in 0..<PushMetrics.mostReasons + 50 {
+            count([.rejected(reason: "Reason\(number)", suspectToken: false)], in: counters)
+        }
+        #expect(try refusals("Reason0") == 1 && refusals("others") == 50)
+        #expect(
+            metrics.counters.filter { $0.label == "heliograph_push_refusals_total" }.count == PushMetrics.mostReasons
+                + 1)
+    }
+}
