@@ -122,6 +122,24 @@ def test_the_wall_is_searched(stack, page, iphone):
     assert iphone in search("")
 
 
+def test_a_picture_is_shown_and_one_from_elsewhere_is_named(stack, page, iphone):
+    # One red point.
+    point = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIA"
+             "X8jx0gAAAABJRU5ErkJggg==")
+    notify(stack, iphone, title="Inside", body="a point", image=point)
+    notify(stack, iphone, title="Elsewhere", body="a lake", image="https://images.invalid/lake.jpg")
+    eventually(lambda: len(notes(page, iphone)) == 2, what="both are on the wall")
+    pictures = f"""[...document.querySelectorAll('.phone[data-token="{iphone}"] .note')].map((note) => {{
+      const figure = note.querySelector('figure');
+      const image = figure.querySelector('img');
+      return [note.querySelector('h3').textContent, figure.hidden, image?.complete && image.naturalWidth, figure.textContent.trim()];
+    }})"""
+    eventually(lambda: page.ask(pictures)[1][2] == 1, what="the picture is drawn")
+    (elsewhere, inside) = page.ask(pictures)
+    assert inside == ["Inside", False, 1, ""]
+    assert (elsewhere[0], elsewhere[1]) == ("Elsewhere", False) and "images.invalid" in elsewhere[3]
+
+
 def test_the_page_asks_nobody_else_and_complains_of_nothing(stack, page, iphone):
     notify(stack, iphone, title="Picture", body="of a lake", image="https://images.invalid/lake.jpg")
     eventually(lambda: notes(page, iphone), what="the notification is on the wall")
