@@ -57,9 +57,12 @@ import ServiceKit
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
             courtesy: courtesy, logger: context.logger)
+        let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
-            database.services + bus.services + [relay, sweeper, history, runner, keys, notifications, commands, server])
+            database.services + bus.services + [
+                relay, sweeper, history, lists, runner, keys, notifications, commands, server,
+            ])
     }
 }
 

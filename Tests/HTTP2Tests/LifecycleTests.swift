@@ -140,6 +140,29 @@ struct LifecycleTests {
         }
     }
 
+    @Test func `what a retired connection refuses is given back, and not sent on the next`() async throws {
+        let (log, gate) = (RequestLog(), Gate())
+        try await Harness.run(handler: { request in
+            log.begin(request)
+            guard request.path != "/next" else { return [.respond(status: 200)] }
+            await gate.pass()
+            return [.reset(.refusedStream)]
+        }) { harness in
+            async let held = harness.sendMany(1)
+            try await eventually("it is in flight") { log.count == 1 }
+            harness.client.retireConnections()
+            let next = try await harness.send("/next")
+            #expect(next.status == 200)
+            gate.open()
+            guard case .notProcessed(let failure) = await held.first?.error else {
+                Issue.record("\(await held)")
+                return
+            }
+            #expect(failure.code == .retired)
+            #expect(log.requests.map(\.path) == ["/0", "/next"])
+        }
+    }
+
     @Test func `a server that shuts down says so and its clients come back`() async throws {
         let certificates = try TestCertificates.shared()
         let first = try await HTTP2Server.start(tls: certificates.serverTLS, logger: testLogger()) { _ in

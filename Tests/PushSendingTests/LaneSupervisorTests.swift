@@ -55,32 +55,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func `a lane that opens begins slowly, unless another one of its quota was open`(isAlone: Bool) async throws {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let quota = QuotaGate("project", provider: .fcm, perMinute: 64_000, clock: time.clock, logger: logger)
-        let key = LaneKey(app: app, environment: .production)
-        let other = LaneKey(app: AppID(rawValue: "other")!, environment: .production)
-        var gateways: [LaneKey: any PushGateway] = [key: ScriptedGateway(quota: quota)]
-        if !isAlone { gateways[other] = ScriptedGateway(quota: quota) }
-        let lanes = PushLanes(gateways, provider: .apns, clock: time.clock, logger: logger)
-        time.advance(by: .seconds(120))
-        try await supervised(lanes) { log in
-            lanes[key]?.gate.report(.misconfigured(reason: "IAM"))
-            try await eventually(within: .seconds(60)) { log.lines == names("pause") }
-            lanes.mend(key)
-            #expect(lanes[key]?.gate.takesProbe() == true)
-            lanes[key]?.gate.reportProbe(.answered)
-            // What comes after its own is only looked at when that is done.
-            lanes[key]?.gate.report(.misconfigured(reason: "IAM"))
-            let all = names("pause") + names("resume") + names("pause")
-            try await eventually(within: .seconds(60)) { log.lines == all }
-            // A second's worth at the rate of the moment: a thousand, or a twentieth of that.
-            let granted = await quota.admit(1000, .interactive, until: time.clock.uptime())
-            #expect(granted == .granted(isAlone ? 50 : 1000))
-        }
-    }
-
     /// Lets so much time pass as soon as somebody waits for it.
     private func wait(_ duration: Duration) async throws {
         try await eventually(within: .seconds(60)) { time.sleepers == 1 }

@@ -1,7 +1,8 @@
 import PushProtocol
-@testable import PushSending
+import Synchronization
 import TestSupport
 import Testing
+@testable import PushSending
 
 @Suite(.timeLimit(.minutes(2))) struct ProviderGatewayTests {
     private let time = ManualTime()
@@ -40,6 +41,18 @@ import Testing
         #expect(answer == .settled(.accepted(id: nil)))
         #expect(transport.sent.map(\.authorization) == ["bearer 1", "bearer 2"])
         #expect(transport.sent.map(\.generation) == [0, 1])
+    }
+
+    /// Who waits for the old connections asks for a credential when they are gone.
+    @Test func `there is a new credential before the connections are replaced`() async {
+        let transport = ScriptedTransport(Self.answer(403), Self.answer(200))
+        let generations = Mutex<[Int]>([])
+        let cache = mint.cache(time.clock) { generations.withLock { $0.append(transport.generation) } }
+        let gateway = ProviderGateway(
+            wire: StatusWire(consequences: [403: .reauthenticate(reason: "Expired")]), credentials: cache,
+            transport: transport, clock: time.clock)
+        _ = await gateway.send([Copy(of: 0, to: .sample())], of: [BareRendering()], in: .interactive)
+        #expect(generations.withLock { $0 } == [0, 0] && transport.generation == 1)
     }
 
     @Test func `a fresh credential that is refused too halts the lane`() async {
@@ -142,9 +155,14 @@ import Testing
 
     @Test func `what waited for connections that were replaced is sent with the credential of now, a few times`() async
     {
-        let passing = ScriptedTransport(.failure(.outdated), .failure(.outdated), Self.answer(200))
-        #expect(await send(over: passing) == .settled(.accepted(id: nil)))
-        #expect(passing.sent.count == 3 && passing.generation == 0)
+        let cache = mint.cache(time.clock)
+        let passing = ScriptedTransport(.failure(.outdated), .failure(.outdated), Self.answer(200)) { cache.renew() }
+        let gateway = ProviderGateway(
+            wire: StatusWire(consequences: [:]), credentials: cache, transport: passing, clock: time.clock)
+        let answers = await gateway.send([Copy(of: 0, to: .sample())], of: [BareRendering()], in: .interactive)
+        #expect(answers == [.settled(.accepted(id: nil))])
+        #expect(passing.sent.map(\.authorization) == ["bearer 1", "bearer 2", "bearer 3"])
+        #expect(passing.generation == 0)
         let restless = ScriptedTransport(.failure(.outdated))
         #expect(await send(over: restless) == .deferred(reason: "connections-retired"))
         #expect(restless.sent.count == 1 + Remedies.waitsForConnections)

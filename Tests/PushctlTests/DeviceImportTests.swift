@@ -41,7 +41,7 @@ import Testing
 
     @Test func `an import that is killed anywhere goes on where it stood`() async throws {
         try await withFile("devices.ndjson", Self.lines(3500)) { work in
-            let fingerprint = try LineFile(path: work.path).fingerprint()
+            let fingerprint = try LineFile(path: work.path).fingerprint(nil)
             try await ImportStoreTests.withRegistry { pool in
                 let store = ImportStore(pool, devicesPerUser: 100)
                 var kills = 0
@@ -116,7 +116,7 @@ import Testing
         for text in ["", "a", "a\(middle)b", "b\(middle)b", "a\(middle)c", "a\(middle)xb"] {
             let path = folder.appending(path: "file").path
             try Data(text.utf8).write(to: URL(filePath: path))
-            prints.insert(try LineFile(path: path).fingerprint())
+            prints.insert(try LineFile(path: path).fingerprint(nil))
         }
         #expect(prints.count == 6)
     }
@@ -133,6 +133,31 @@ import Testing
                 prints.insert(try LineFile(path: work.path).fingerprint(other.way))
             }
             #expect(prints.count == 4)
+        }
+    }
+
+    @Test func `what an earlier release brought in is known`() async throws {
+        try await withFile("devices.ndjson", Self.lines(3)) { work in
+            try await ImportStoreTests.withRegistry { pool in
+                let store = ImportStore(pool, devicesPerUser: 100)
+                let former = try LineFile(path: work.path).fingerprint(nil)
+                let now = try LineFile(path: work.path).fingerprint(work.way)
+                try await store.finish(former, try await store.begin(former, name: work.path))
+                #expect(try await store.begin(now, formerly: former, name: work.path).finishedAt != nil)
+                // It is this one's now; another way of reading the file is another import.
+                let other = try LineFile(path: work.path).fingerprint("csv -")
+                #expect(try await store.begin(other, formerly: former, name: work.path).finishedAt == nil)
+            }
+        }
+    }
+
+    @Test func `a report whose last line was cut off is gone on with`() async throws {
+        try await withFile("devices.ndjson", Self.lines(3)) { work in
+            let text = "{\"line\":1,\"why\":\"x\"}\n{\"line\":2,\"wh"
+            try Data(text.utf8).write(to: URL(filePath: work.report))
+            let report = try RefusalReport(path: work.report, keepingUntil: 3)
+            try report.append([])
+            #expect(try refused(work) == [1])
         }
     }
 
@@ -184,7 +209,7 @@ import Testing
 
     private func bring(_ work: DeviceImport, into pool: PostgresPool) async throws {
         let store = ImportStore(pool, devicesPerUser: 100)
-        let fingerprint = try LineFile(path: work.path).fingerprint()
+        let fingerprint = try LineFile(path: work.path).fingerprint(nil)
         let first = try await store.begin(fingerprint, name: work.path)
         let last = try await work.run(from: first, progress: { _ in }) { batch, state, end in
             try await store.take(batch, of: fingerprint, after: state, end: end)

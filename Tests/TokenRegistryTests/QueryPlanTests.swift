@@ -68,7 +68,8 @@ import Testing
                 INSERT INTO registry.campaign_member (campaign, user_id)
                 SELECT \(campaign)::uuid, 'user-' || n FROM generate_series(1, 60000) AS n
                 """)
-            try await pool.execute("ANALYZE registry.membership, registry.campaign_member")
+            try await pool.execute("INSERT INTO registry.campaign_part (campaign, number) VALUES (\(campaign), 1)")
+            try await pool.execute("ANALYZE registry.membership, registry.campaign_member, registry.campaign_part")
             let group = UserGroup.topic(AudienceFixture.name("topic-3"))
             let span = AudienceQueries.Span(after: "user-2", upTo: nil)
             for (what, statement) in [

@@ -17,7 +17,16 @@ struct ImportStore: Sendable {
     }
 
     /// Where the import of a file stands; of one that was never begun, at its beginning.
-    func begin(_ file: [UInt8], name: String) async throws -> ImportState {
+    ///
+    /// - Parameter former: what an earlier release knew the file by; an import that it began is this one's.
+    func begin(_ file: [UInt8], formerly former: [UInt8]? = nil, name: String) async throws -> ImportState {
+        if let former {
+            try await database.execute(
+                """
+                UPDATE registry.import SET id = \(file)
+                WHERE id = \(former) AND NOT EXISTS (SELECT FROM registry.import WHERE id = \(file))
+                """)
+        }
         try await database.execute(
             "INSERT INTO registry.import (id, name) VALUES (\(file), \(name)) ON CONFLICT (id) DO NOTHING")
         let rows = try await database.query(

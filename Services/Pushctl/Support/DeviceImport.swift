@@ -81,7 +81,14 @@ struct RefusalReport: Sendable {
         self.path = path
         guard FileManager.default.fileExists(atPath: path) else { return }
         let text = try? String(contentsOfFile: path, encoding: .utf8)
-        let kept = try text?.split(separator: "\n").filter { entry in
+        var entries = text?.split(separator: "\n")
+        // What was being written when the disk was full, or the process killed.
+        if let last = entries?.last, text?.hasSuffix("\n") == false, last.hasPrefix("{\"line\":"),
+            Self.line(of: last) == nil
+        {
+            entries?.removeLast()
+        }
+        let kept = try entries?.filter { entry in
             guard let number = Self.line(of: entry) else { throw Self.notAReport(path) }
             return number <= line
         }

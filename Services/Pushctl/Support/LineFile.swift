@@ -58,9 +58,11 @@ struct LineFile: ~Copyable {
     }
 
     /// What tells this file from others: a digest of its size, its beginning and its end, and of the way in which it is read.
-    func fingerprint(_ way: String = "") throws -> [UInt8] {
+    ///
+    /// - Parameter way: `nil` for what it was before ways were told apart.
+    func fingerprint(_ way: String?) throws -> [UInt8] {
         var hash = SHA256()
-        hash.update(data: Array("\(way) \(size) ".utf8))
+        hash.update(data: Array("\(way.map { "\($0) " } ?? "")\(size) ".utf8))
         for offset in [0, max(0, size - Self.longest)] {
             try file.seek(toOffset: UInt64(offset))
             hash.update(data: try file.read(upToCount: Self.longest) ?? Data())

@@ -84,8 +84,8 @@ enum AudienceQueries {
         var condition: SQL = "true"
         if let platforms = filter.platform {
             condition = """
-                \(condition) AND CASE WHEN r.provider = 'apns' OR r.platform = 'ios' THEN 'apple' WHEN r.kind = 'fcm-web' THEN 'web'
-                    ELSE 'android' END = ANY (\(platforms.map(\.rawValue))::text[])
+                \(condition) AND CASE WHEN r.kind = 'fcm-web' THEN 'web'
+                    WHEN r.provider = 'apns' OR r.platform = 'ios' THEN 'apple' ELSE 'android' END = ANY (\(platforms.map(\.rawValue))::text[])
                 """
         }
         if let locales = filter.locale {

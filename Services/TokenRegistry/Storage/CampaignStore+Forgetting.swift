@@ -2,36 +2,31 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// A campaign's list is gone when the campaign is over: in steps, as a list has any length and a statement a few seconds. Its
-/// parts go last, which tell meanwhile that there is a list.
+/// A campaign's list goes when the campaign is over (``ListSweeper``): in steps, as a list has any length and a statement a few
+/// seconds. Its parts go last, which tell meanwhile that there is a list.
 extension CampaignStore {
     /// The most users of a list that one statement deletes.
     static let forgottenAtOnce = 10_000
 
-    /// Deletes the list of a campaign that is over; what is left when that fails, ``forgetLists()`` finds.
-    func forgetListOrLeaveIt(of campaign: UUID) async {
-        // Its end counts, whatever becomes of this.
-        try? await forgetList(of: campaign)
-    }
-
-    /// Deletes what is left of lists whose campaigns are over: cancelled by an operator, or by a process that died.
-    func forgetLists() async throws {
+    /// Deletes what is left of lists whose campaigns are over, from one user to the next in their order: what was deleted already is
+    /// not passed again.
+    ///
+    /// - Parameter rest: between two steps, told how long the last one took.
+    func forgetLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
         for row in try await database.query(Self.leftLists) {
-            try await forgetList(of: try row.decode(UUID.self, at: 0))
-        }
-    }
-
-    /// From one user to the next in their order: what was deleted already is not passed again.
-    private func forgetList(of campaign: UUID) async throws {
-        var position = ""
-        while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
-            let end = try row.decode(String.self, at: 0)
-            try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
-            position = end
-        }
-        try await database.transaction { [position] transaction in
-            try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
-            try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
+            let campaign = try row.decode(UUID.self, at: 0)
+            var position = ""
+            while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
+                let end = try row.decode(String.self, at: 0)
+                let begun = ContinuousClock.now
+                try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
+                position = end
+                try await rest(.now - begun)
+            }
+            try await database.transaction { [position] transaction in
+                try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
+                try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
+            }
         }
     }
 

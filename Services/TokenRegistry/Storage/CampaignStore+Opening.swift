@@ -76,10 +76,11 @@ extension CampaignStore {
         return try parts.single(Int.self) >= of
     }
 
-    /// Every hundredth of a part's users, in their order, from the middle of the first hundred on.
+    /// Every hundredth of a part's users, in their order, from the middle of the first hundred on; of fewer, the one in the
+    /// middle.
     private static func sample(of users: [UserID]) -> [String] {
         let ordered = users.map(\.rawValue).sorted()
-        return stride(from: 50, to: ordered.count, by: 100).map { ordered[$0] }
+        return stride(from: min(50, ordered.count / 2), to: ordered.count, by: 100).map { ordered[$0] }
     }
 
     /// Cuts the audience into ranges and begins.

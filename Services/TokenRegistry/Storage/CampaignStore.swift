@@ -80,7 +80,7 @@ struct CampaignStore: Sendable {
     ///
     /// - Returns: whether the campaign is done by this.
     func finish(_ cursor: CampaignCursor) async throws -> Bool {
-        let isDone = try await database.transaction { transaction in
+        try await database.transaction { transaction in
             // One after the other, so that the last one sees that it is the last.
             try await transaction.execute("SELECT FROM registry.campaign WHERE id = \(cursor.campaign) FOR UPDATE")
             try await transaction.execute(
@@ -95,18 +95,15 @@ struct CampaignStore: Sendable {
                     SELECT FROM registry.campaign_range g WHERE g.campaign = c.id AND NOT g.done)
                 """) > 0
         }
-        if isDone { await forgetListOrLeaveIt(of: cursor.campaign) }
-        return isDone
     }
 
     /// It is too late to tell anyone else.
     func expire(_ campaign: UUID) async throws {
-        let count = try await database.execute(
+        try await database.execute(
             """
             UPDATE registry.campaign SET state = 'expired', finished_at = clock_timestamp()
             WHERE id = \(campaign) AND state IN ('collecting', 'running', 'paused')
             """)
-        if count > 0 { await forgetListOrLeaveIt(of: campaign) }
     }
 
     /// Reserves `count` pushes of a campaign's rate.

@@ -64,10 +64,6 @@ struct HistoryStore: Sendable {
         }
     }
 
-    /// Deletes the lists of campaigns that are over, as many as there are: those that just expired, and those whose deletion was
-    /// cut short.
-    func forgetLists() async throws { try await CampaignStore(database).forgetLists() }
-
     private func clearRecords(now: Timestamp, in transaction: PostgresTransaction) async throws -> Records {
         let before = (now - terms.records).date
         var records = Records()

@@ -41,7 +41,6 @@ struct HistorySweeper: Service {
                 logger.notice(
                     "A campaign that nobody went on with has expired", metadata: ["campaign": "\(campaign)"])
             }
-            try await store.forgetLists()
             return StaleSweeper.rest
         }
     }

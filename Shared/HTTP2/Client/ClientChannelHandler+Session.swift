@@ -86,6 +86,8 @@ extension ClientChannelHandler: SessionEvents {
             }
             core.answered()
             call.finish(.success(response))
+        case .resend where isRetired:
+            call.finish(.failure(.notProcessed(ClientCore.retired)))
         case .resend:
             core.requeue(call)
         case .fail(let error):

@@ -16,6 +16,8 @@ final class ClientChannelHandler: ChannelInboundHandler {
     var calls = StreamTable<Call>()
     var isReady = false
     var isDraining = false
+    /// For a reason that what was sent on it may share: nothing of it is sent again here.
+    var isRetired = false
     var isProven = false
     /// It is on the core's list of connections to flush at the end of the turn.
     var isTouched = false

@@ -121,8 +121,13 @@ extension ClientCore {
     /// Lets every connection finish and be replaced. Who waits for a stream was made for the old ones and is given back: on a
     /// new one it would come first, and bind it to the credential of before.
     func retireConnections() {
-        for connection in connections.values where connection.isReady { drain(connection) }
-        failWaiting(.notProcessed(HTTP2Failure(.retired, "it waited for a connection that was retired")))
+        for connection in connections.values where connection.isReady {
+            connection.isRetired = true
+            drain(connection)
+        }
+        failWaiting(.notProcessed(Self.retired))
         turn()
     }
+
+    static let retired = HTTP2Failure(.retired, "it was for a connection that was retired")
 }

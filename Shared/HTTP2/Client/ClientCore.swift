@@ -180,13 +180,14 @@ final class ClientCore {
         returned.append(call)
     }
 
-    /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline.
+    /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline. What
+    /// was pointless already stays that.
     func failWaiting(_ error: HTTP2Error) {
         let failed = waiting.all + returned
         waiting.removeAll()
         returned.removeAll()
         waitingCount = 0
-        for call in failed { call.finish(.failure(error)) }
+        for call in failed { call.finish(.failure(call.burst.isCut ? .notProcessed(Self.withdrawn) : error)) }
     }
 
     // MARK: Deadlines

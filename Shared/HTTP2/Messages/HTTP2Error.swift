@@ -52,7 +52,7 @@ package struct HTTP2Failure: Hashable, Sendable {
         case queueFull = "queue-full"
         /// It waited for a stream until its deadline while others were answered.
         case noStream = "no-stream"
-        /// It waited for a stream when the connections were retired.
+        /// It waited for a stream when the connections were retired, or was not processed on one of them.
         case retired = "retired"
         /// It waited for a stream when another answer of its burst made sending it pointless.
         case withdrawn = "withdrawn"

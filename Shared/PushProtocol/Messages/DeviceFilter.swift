@@ -23,9 +23,9 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
 
     /// What a device is, as far as its registration tells.
     package enum Platform: String, Codable, Hashable, Sendable, CaseIterable {
-        /// Registered with APNs.
+        /// Registered with APNs, or with FCM as an app that says it runs on iOS.
         case apple
-        /// Registered with FCM as an app.
+        /// Registered with FCM as another app.
         case android
         /// Registered with FCM by a browser.
         case web

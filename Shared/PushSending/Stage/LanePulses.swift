@@ -38,11 +38,12 @@ final class LanePulses: Sendable {
     /// Counts the outcomes of pushes that went over `lane` together, and tells by the place of each push how the lane fares
     /// with those up to its own; nothing where no outcome is evidence that has to be weighed by that.
     ///
-    /// - Parameter refusedHere: how many rejections of the push at each place are no provider's word. A rule whose payloads are
-    ///   too large would make a storm of refused tokens look small.
-    func count(_ settled: TargetOutcomes, refusedHere: [Int: Int], on lane: LaneKey) -> [Int: LanePulse] {
+    /// Not counted are those that are known from an earlier attempt, which were then, and rejections of our own: a rule whose
+    /// payloads are too large would make a storm of refused tokens look small.
+    func count(_ settlements: PushSettlements, on lane: LaneKey) -> [Int: LanePulse] {
         let minute = clock.now().minute
-        var refusedHere = refusedHere
+        let settled = settlements.finished
+        var refusedHere = settlements.refusedHere
         let isEvidence = !settled.outcomes.allSatisfy(\.isPlainlyAccepted)
         return counts.withLock { counts in
             var count = counts[lane] ?? Count(minute: minute)
@@ -51,10 +52,12 @@ final class LanePulses: Sendable {
             var pulses: [Int: LanePulse] = [:]
             for index in settled.outcomes.indices {
                 let place = settled.places[index]
-                if case .rejected = settled.outcomes[index].answer, let ours = refusedHere[place], ours > 0 {
-                    refusedHere[place] = ours - 1
-                } else {
-                    count.take(settled.outcomes[index])
+                if settlements.fresh.contains(index) {
+                    if case .rejected = settled.outcomes[index].answer, let ours = refusedHere[place], ours > 0 {
+                        refusedHere[place] = ours - 1
+                    } else {
+                        count.take(settled.outcomes[index])
+                    }
                 }
                 if isEvidence { pulses[place] = pulse(count) }
             }

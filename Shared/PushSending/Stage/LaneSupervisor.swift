@@ -43,9 +43,7 @@ package struct LaneSupervisor: Service {
                             if shutsApp { lanes.send(.pauseOver(key.app)) }
                             await probe(key, every: duration)
                         }
-                    case .closed(let key):
-                        lanes.beginSlowly(key)
-                        await take(up: key.app, &paused)
+                    case .closed(let key): await take(up: key.app, &paused)
                     case .pauseOver(let app): await take(up: app, &paused)
                     case .mended(let key):
                         await take(up: key.app, &paused)

@@ -10,6 +10,7 @@ extension PushLanes {
         guard let lane = self[key], lane.gate.takesProbe() else { return false }
         var report = LaneBreaker.Report.nothing
         defer { lane.gate.reportProbe(report) }
+        beginSlowly(key)
         if let quota = lane.gateway.quota {
             guard case .granted = await quota.admit(1, .interactive, until: quota.probeDeadline) else { return true }
         }

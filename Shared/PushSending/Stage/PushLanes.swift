@@ -76,8 +76,8 @@ package final class PushLanes: Sendable {
         send(.mended(key))
     }
 
-    /// Has the quota of a lane that sends again begin slowly, unless another lane of it was open here: only who consumes is
-    /// counted among those that share it.
+    /// Has the quota of a lane that probes begin slowly, unless another lane of it is open here: only who consumes is counted
+    /// among those that share it. Before anybody else is let through.
     func beginSlowly(_ key: LaneKey) {
         guard let quota = lanes[key]?.gateway.quota else { return }
         let hasPaused = lanes.allSatisfy { other, lane in

@@ -78,7 +78,9 @@ struct PushSender: Sendable {
             case .closed(let pause, let trouble):
                 hold(unsent, of: jobs, for: pause, trouble.reason, into: &settlements)
                 return settlements
-            case .probe: count = 1
+            case .probe:
+                lanes.beginSlowly(key)
+                count = 1
             case .open: count = min(unsent.count, concurrency)
             }
             let quota = lane.gateway.quota

@@ -92,7 +92,7 @@ package struct PushStageHandler: StageHandler {
         let divided = settled.divided
         metrics.count(divided, of: batch.key.app)
         var outbound = [[Outbound]](repeating: [], count: batch.pushes.count)
-        let pulses = pulses.count(settled, refusedHere: settlements.refusedHere, on: batch.key)
+        let pulses = pulses.count(settlements, on: batch.key)
         for group in OutcomeBatches.batches(divided, of: batch.pushes, pulses: pulses) {
             let message = try Outbound(group.outcomes, to: .outcomes, routingKey: group.routingKey)
             // Nearly every push has this one message and no other: the same list will do for all of them.

@@ -280,7 +280,7 @@ import Testing
                 ? [.respond(status: 403, body: Array(#"{"reason":"ExpiredProviderToken"}"#.utf8))]
                 : [.respond(status: 200)]
         }
-        let sender = try await apns.sender(try catalogs.key(), connections: 2)
+        let sender = try await apns.sender(try catalogs.key(), connections: 1)
         _ = try await sender.send(.sample(targets: targets(1)))
         sender.time.advance(by: .seconds(25 * 60))
         let results = try await withThrowingTaskGroup(of: SenderUnderTest.Result.self) { group in

@@ -11,8 +11,13 @@ final class ScriptedTransport: ProviderTransport {
     }
 
     private let state: Mutex<State>
+    private let after: @Sendable () -> Void
 
-    init(_ answers: TransportAnswer...) { state = Mutex(State(answers: answers)) }
+    /// `after` is called when requests were taken.
+    init(_ answers: TransportAnswer..., after: @escaping @Sendable () -> Void = {}) {
+        state = Mutex(State(answers: answers))
+        self.after = after
+    }
 
     var generation: Int { state.withLock(\.generation) }
     var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] { state.withLock(\.sent) }
@@ -20,7 +25,8 @@ final class ScriptedTransport: ProviderTransport {
     func send(
         _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
     ) async -> [TransportAnswer] {
-        state.withLock { state in
+        defer { after() }
+        return state.withLock { state in
             (0..<batch.count).map { index in
                 state.sent.append((batch[index], authorization, state.generation))
                 return state.answers.count > 1 ? state.answers.removeFirst() : state.answers[0]

@@ -86,9 +86,10 @@ import Testing
     @Test func `an iPhone that FCM serves is Apple's, where that was said`() async throws {
         try await Fixture.withStore { store, pool in
             var claims = ["01", "02", "03"].map { Fixture.claim("u\($0)", $0, .fcm) }
-            (claims[0].platform, claims[1].platform) = (.ios, .android)
+            claims.append(Fixture.claim("u04", "04", .fcm, kind: .fcmWeb))
+            (claims[0].platform, claims[1].platform, claims[3].platform) = (.ios, .android, .ios)
             try await store.register(claims)
-            for (platform, told) in [(DeviceFilter.Platform.apple, ["01"]), (.android, ["02", "03"]), (.web, [])] {
+            for (platform, told) in [(DeviceFilter.Platform.apple, ["01"]), (.android, ["02", "03"]), (.web, ["04"])] {
                 let filter = DeviceFilter(platform: [platform])
                 let notification = A.notification(.everyone, campaign: UUID(), devices: filter)
                 #expect(try await A.walk(notification, CampaignStore(pool)).told == told)

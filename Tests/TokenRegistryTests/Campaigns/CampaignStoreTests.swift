@@ -134,6 +134,7 @@ import Testing
                 }
             }
             #expect(try await Self.state(pool) == "done")
+            try await store.forgetLists()
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self) == 0)
         }
     }

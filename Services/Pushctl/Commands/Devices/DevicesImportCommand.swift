@@ -69,7 +69,7 @@ extension DevicesCommand {
 
         private func run(_ work: DeviceImport) async throws -> ImportState {
             let file = try LineFile(path: work.path)
-            let (total, fingerprint) = (file.size, try file.fingerprint(work.way))
+            let (total, fingerprint, former) = (file.size, try file.fingerprint(work.way), try file.fingerprint(nil))
             guard !dryRun else {
                 return try await Self.watched(ImportState(startedAt: Date()), total) { first, progress in
                     try await work.run(from: first, progress: progress) { batch, state, end in
@@ -81,8 +81,8 @@ extension DevicesCommand {
             let limit = devicesPerUser
             return try await withDatabase(Self.patient) { database in
                 let store = ImportStore(database, devicesPerUser: limit, announces: !unannounced)
-                if again { try await store.forget(fingerprint) }
-                let first = try await store.begin(fingerprint, name: work.path)
+                if again { for known in [fingerprint, former] { try await store.forget(known) } }
+                let first = try await store.begin(fingerprint, formerly: former, name: work.path)
                 if let finished = first.finishedAt {
                     throw Refusal(
                         "\(work.path) was brought in at \(RFC3339.string(from: finished)); --again does it again")

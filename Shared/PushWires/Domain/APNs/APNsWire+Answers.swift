@@ -94,8 +94,8 @@ extension APNsWire {
         case 429: return .throttle(floor: floor ?? Self.floorAfterTooMany, reason: word)
         case 400..<500 where reason != nil: return .settle(.rejected(reason: word, suspectToken: false))
         // Apple's own two, though the reason may have got lost, and whatever else has one.
-        case 500, 503: return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
-        case 500... where reason != nil: return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
+        case 500... where reason != nil || [500, 503].contains(status):
+            return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
         // Not Apple's JSON: a front end or a cut connection spoke.
         default: return .backOff(floor: floor ?? Self.floor, reason: word)
         }
