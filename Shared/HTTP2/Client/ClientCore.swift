@@ -180,8 +180,8 @@ final class ClientCore {
         returned.append(call)
     }
 
-    /// Nobody is left who could take the waiting calls: they fail now, with the reason, rather than at their deadline. What
-    /// was pointless already stays that.
+    /// Nobody is left who could take the waiting calls, or is to take them as they are: they fail now, with the reason, rather
+    /// than at their deadline. What was pointless already stays that.
     func failWaiting(_ error: HTTP2Error) {
         let failed = waiting.all + returned
         waiting.removeAll()

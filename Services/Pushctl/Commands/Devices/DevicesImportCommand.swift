@@ -69,7 +69,7 @@ extension DevicesCommand {
 
         private func run(_ work: DeviceImport) async throws -> ImportState {
             let file = try LineFile(path: work.path)
-            let (total, fingerprint, former) = (file.size, try file.fingerprint(work.way), try file.fingerprint(nil))
+            let total = file.size
             guard !dryRun else {
                 return try await Self.watched(ImportState(startedAt: Date()), total) { first, progress in
                     try await work.run(from: first, progress: progress) { batch, state, end in
@@ -78,6 +78,7 @@ extension DevicesCommand {
                     }
                 }
             }
+            let (fingerprint, former) = (try file.fingerprint(work.way), try file.fingerprint(nil))
             let limit = devicesPerUser
             return try await withDatabase(Self.patient) { database in
                 let store = ImportStore(database, devicesPerUser: limit, announces: !unannounced)

@@ -1,5 +1,5 @@
--- Lists of any length: no statement's work grows with one. The release before this one works on: what it does not write has
--- a meaning when it is absent, and it deletes a finished campaign's list at once, as before.
+-- Lists of any length: no statement goes over all users of one. The release before this one works on: what it does not write
+-- has a meaning when it is absent, and it deletes a finished campaign's list at once, as before.
 
 ALTER TABLE registry.campaign_part
     -- How many users came with the part, and every hundredth that it names in their order: what the list is divided into
