@@ -1,0 +1,43 @@
+"""`deploy/local/test` reports suites that fail once and then pass alone, and fails when there are more than two."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Stands in for the toolchain: the first test run fails in the suites that are named, the second passes.
+SWIFT = """#!/bin/bash
+[ "$1" = test ] || exit 0
+while [ $# -gt 0 ]; do [ "$1" = --xunit-output ] && report=${2%.xml}-swift-testing.xml; shift; done
+[ -n "$report" ] || exit 2
+if [ -e "$FAKE_RAN" ]; then exit 0; fi
+touch "$FAKE_RAN"
+for suite in $FAKE_SUITES; do
+  printf '<testcase classname="%s" name="a">\\n<failure message="x"/>\\n</testcase>\\n' "$suite"
+done >"$report"
+exit 1
+"""
+
+
+@pytest.mark.parametrize(("suites", "status"), [(["A.One", "B.Two"], 0), (["A.One", "B.Two", "C.Three"], 1)])
+def test_unsteady_suites_are_counted(tmp_path, suites, status):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "swift").write_text(SWIFT)
+    (tools / "swift").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "LOCAL_TEST_STATE": str(tmp_path / "state"),
+        "FAKE_RAN": str(tmp_path / "ran"),
+        "FAKE_SUITES": " ".join(suites),
+    }
+    run = subprocess.run(
+        [ROOT / "deploy" / "local" / "test", "Anything"], env=environment, capture_output=True, text=True, timeout=180
+    )
+    assert run.returncode == status, run.stderr
+    end = run.stderr[run.stderr.index(f"{len(suites)} unsteady") :]
+    assert all(suite in end for suite in suites)
