@@ -76,7 +76,7 @@ extension ConfigurationKey {
         "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.usualDevicesPerUser)",
         summary: "The most active registrations of a user in an app; beyond it the longest unseen is evicted.")
     static let registryOperatorKey = ConfigurationKey(
-        "REGISTRY_OPERATOR_KEY", secret: true,
+        "REGISTRY_OPERATOR_KEY", .longSecret(bytes: 32), secret: true,
         summary: "A key that may do everything in the operator API, besides those that pushctl keys makes.")
     static let registryUserRequests = ConfigurationKey(
         "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",

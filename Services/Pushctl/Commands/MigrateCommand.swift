@@ -17,8 +17,8 @@ struct MigrateCommand: AsyncParsableCommand {
     func run() async throws {
         let settings = try Environment.settings(.postgres)
         do {
-            let configuration = try PostgresConfiguration(
-                url: try settings.string(.databaseURL), applicationName: "pushctl")
+            let configuration = try settings.postgres(
+                poolSize: 1, applicationName: "pushctl", logger: Environment.logger)
             for (schema, service) in Self.schemas {
                 let directory = "\(migrations)/\(service)/Storage/Migrations"
                 guard FileManager.default.fileExists(atPath: directory) else {
@@ -32,6 +32,8 @@ struct MigrateCommand: AsyncParsableCommand {
         } catch let error as PostgresError {
             throw Refusal("the database: \(error)")
         } catch let error as MigrationError {
+            throw Refusal("\(error)")
+        } catch let error as ConfigurationError {
             throw Refusal("\(error)")
         }
     }

@@ -83,6 +83,9 @@ func withBroker<Result: Sendable>(
 /// How to get to that broker.
 func brokerConfiguration() throws -> AMQPConfiguration {
     let settings = try Environment.settings(.amqp)
-    return try AMQPConfiguration(
-        url: try settings.string(.amqpURL), connectionName: "pushctl", caFile: try settings.optionalString(.amqpCAFile))
+    do {
+        return try settings.amqp(connectionName: "pushctl", logger: Environment.logger)
+    } catch {
+        throw Refusal("\(error)")
+    }
 }

@@ -8,9 +8,8 @@ func withDatabase<Result: Sendable>(
 ) async throws -> Result {
     let settings = try Environment.settings(.postgres)
     do {
-        var configuration = try PostgresConfiguration(
-            url: try settings.string(.databaseURL), applicationName: "pushctl")
-        configuration.poolSize = 1
+        var configuration = try settings.postgres(
+            poolSize: 1, applicationName: "pushctl", logger: Environment.logger)
         configure(&configuration)
         let pool = PostgresPool(configuration: configuration, logger: Environment.logger)
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -22,5 +21,7 @@ func withDatabase<Result: Sendable>(
         // The pool closes when the task is cancelled, and not before the body has returned otherwise.
         guard error.code != .cancelled, error.code != .poolClosed else { throw error }
         throw Refusal("the database: \(error)")
+    } catch let error as ConfigurationError {
+        throw Refusal("\(error)")
     }
 }

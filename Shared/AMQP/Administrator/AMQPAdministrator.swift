@@ -124,6 +124,7 @@ package actor AMQPAdministrator {
     // MARK: - The connection
 
     private func open() throws(AMQPError) {
+        let configuration = configuration.refreshed()
         var last: AMQPError?
         for host in configuration.hosts {
             do throws(AMQPError) {

@@ -17,7 +17,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
     private static var reconnectsAtOnce: Int { 16 }
 
     let name: String
-    let configuration: AMQPConfiguration
+    private(set) var configuration: AMQPConfiguration
     let link: Link
     let stallGuard: StallGuard
     let logger: Logger
@@ -66,6 +66,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
 
     /// Why the connection ended; nil when the role finished.
     private mutating func connectAndServe() -> Loss? {
+        _ = configuration.refresh()
         let host = configuration.hosts[tries % configuration.hosts.count]
         tries += 1
         var close: Frame.Close?
@@ -172,6 +173,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
     // MARK: - Between connections
 
     private mutating func pauseAfter(_ error: AMQPError) -> Duration {
+        // The login may have been changed while it was tried.
+        if configuration.refresh() { return .zero }
         // Every host gets its try before anyone waits.
         guard failuresInRow % configuration.hosts.count == 0 else { return .zero }
         switch error.code {
@@ -182,13 +185,14 @@ struct ConnectionLoop<Role: ConnectionRole> {
         }
     }
 
+    /// Ends early when the URL has changed: a new password is tried at once.
     private mutating func pause(_ duration: Duration) {
         let end = ContinuousClock.now + duration
         while true {
             link.wakeup.clear()
             let now = ContinuousClock.now
             role.workDisconnected(now: now)
-            guard now < end, !role.isFinished(now: now) else { return }
+            guard now < end, !role.isFinished(now: now), !configuration.refresh() else { return }
             link.wakeup.wait(timeout: min(end - now, .seconds(1)))
         }
     }

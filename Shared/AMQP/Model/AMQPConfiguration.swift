@@ -8,11 +8,12 @@ package struct AMQPConfiguration: Sendable {
         package let port: Int
     }
 
-    package let hosts: [Host]
-    package let virtualHost: String
-    package let user: String
-    let password: Secret
-    package let usesTLS: Bool
+    private var address: AMQPAddress
+    package var hosts: [Host] { address.hosts }
+    package var virtualHost: String { address.virtualHost }
+    package var user: String { address.user }
+    var password: Secret { address.password }
+    package var usesTLS: Bool { address.usesTLS }
     /// A PEM file of the authorities to trust; the system's when nil.
     package let caFile: String?
     /// What an operator sees in the broker's list of connections.
@@ -21,6 +22,9 @@ package struct AMQPConfiguration: Sendable {
     package let heartbeat: Duration
     package var timeouts = Timeouts()
     package var backoff = BackoffPolicy()
+    /// Returns the URL as it is now; `nil` for a URL that never changes, and while it cannot be read. Called on connection
+    /// threads, before each try and about once a second between tries. A URL with a fault leaves the earlier one in force.
+    package var currentURL: (@Sendable () -> String?)?
 
     /// How long each step may take.
     package struct Timeouts: Hashable, Sendable {
@@ -44,14 +48,45 @@ package struct AMQPConfiguration: Sendable {
         guard heartbeat >= .seconds(1), heartbeat <= .seconds(600) else {
             throw AMQPError(.configuration, operation: "AMQP heartbeat", detail: "must be 1 to 600 seconds")
         }
-        hosts = address.hosts
-        virtualHost = address.virtualHost
-        user = address.user
-        password = address.password
-        usesTLS = address.usesTLS
+        self.address = address
         self.caFile = caFile
         self.connectionName = connectionName
         self.heartbeat = heartbeat
+    }
+}
+
+extension AMQPConfiguration {
+    /// Takes over a new user, password, host or virtual host of ``currentURL``.
+    ///
+    /// - Returns: whether any of them is another one than before.
+    mutating func refresh() -> Bool {
+        guard let url = currentURL?(), let current = try? AMQPAddress(parsing: url), current != address else {
+            return false
+        }
+        address = current
+        return true
+    }
+
+    /// The configuration with the URL as it is now.
+    func refreshed() -> AMQPConfiguration {
+        var copy = self
+        _ = copy.refresh()
+        return copy
+    }
+
+    /// The hosts that are reached without TLS over a network, as `host:port`; empty when all are on this machine.
+    package var plaintextHosts: [String] {
+        usesTLS ? [] : hosts.filter { !Loopback.contains($0.name) }.map { "\($0)" }
+    }
+}
+
+/// Names and addresses of this machine.
+enum Loopback {
+    /// `localhost`, `127.0.0.0/8` and `::1`. Names are not resolved.
+    static func contains(_ host: String) -> Bool {
+        if ["localhost", "::1"].contains(host.lowercased()) { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 }
 

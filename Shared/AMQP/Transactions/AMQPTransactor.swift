@@ -86,6 +86,7 @@ package actor AMQPTransactor {
     private func connect() throws(AMQPError) -> UInt64 {
         if connection != nil { return generation }
         var last = AMQPError(.configuration, operation: "connect", detail: "no host is configured")
+        let configuration = configuration.refreshed()
         for host in configuration.hosts {
             do throws(AMQPError) {
                 var opened = try Connection.open(host, configuration, name: "\(configuration.connectionName) tx")

@@ -24,6 +24,9 @@ package struct PostgresConfiguration: Sendable {
     /// How long the server lets a statement wait for a lock.
     package var lockTimeout: Duration = .seconds(1)
     package var statementMode: PostgresStatementMode = .prepared
+    /// Returns the URL as it is now; `nil` for a URL that never changes, and while it cannot be read. Called on connection
+    /// threads, before each connection. A URL with a fault leaves the earlier one in force.
+    package var currentURL: (@Sendable () -> String?)?
     package let applicationName: String
     /// libpq's keywords as the URL sets them; the password is among them.
     private var keywords: [String: String]
@@ -47,10 +50,22 @@ package struct PostgresConfiguration: Sendable {
 
     package var database: String { keywords["dbname"] ?? keywords["user"] ?? "" }
 
+    /// The configuration with the URL as it is now.
+    func refreshed() -> PostgresConfiguration {
+        guard let url = currentURL?(), let current = try? Self.parse(url) else { return self }
+        var copy = self
+        copy.keywords = current
+        return copy
+    }
+
+    /// Whether both say the same to libpq.
+    func connectsLike(_ other: PostgresConfiguration) -> Bool { keywords == other.keywords }
+
     /// The same server and user, another database.
     package func with(database: String) -> PostgresConfiguration {
         var copy = self
         copy.keywords["dbname"] = database
+        copy.currentURL = nil
         return copy
     }
 
@@ -60,6 +75,7 @@ package struct PostgresConfiguration: Sendable {
         copy.keywords["host"] = host
         copy.keywords["hostaddr"] = nil
         copy.keywords["port"] = String(port)
+        copy.currentURL = nil
         return copy
     }
 
@@ -109,6 +125,34 @@ package struct PostgresConfiguration: Sendable {
             option += 1
         }
         return keywords
+    }
+}
+
+extension PostgresConfiguration {
+    /// The servers that are reached over a network without their certificate being checked; empty when all are on this
+    /// machine (`localhost`, `127.0.0.0/8`, `::1`, Unix sockets) and with `sslmode=verify-full`. Names are not resolved.
+    package var unverifiedHosts: [String] {
+        guard keywords["sslmode"] != "verify-full" else { return [] }
+        // An address wins over the name at the same place (libpq, 34.1.2).
+        let addresses = Self.list(keywords["hostaddr"])
+        let names = Self.list(keywords["host"])
+        let hosts = (0..<max(addresses.count, names.count)).map { place in
+            let address = place < addresses.count ? addresses[place] : ""
+            return address.isEmpty && place < names.count ? names[place] : address
+        }
+        return hosts.filter { !Self.isOnThisMachine($0) }
+    }
+
+    private static func list(_ value: String?) -> [String] {
+        value.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) } ?? []
+    }
+
+    /// An empty host, a path and an abstract name (`@…`) are Unix sockets.
+    private static func isOnThisMachine(_ host: String) -> Bool {
+        if host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") { return true }
+        if ["localhost", "::1"].contains(host.lowercased()) { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 }
 

@@ -40,7 +40,15 @@ actor PostgresConnection {
         guard wakeUp != nil else {
             throw PostgresError(.connectionFailed, operation: "connect", detail: "no file descriptor is left")
         }
-        handle = try .open(configuration.connectionKeywords, notices: notices)
+        let first = configuration.refreshed()
+        do throws(PostgresError) {
+            handle = try .open(first.connectionKeywords, notices: notices)
+        } catch {
+            // The password may have been changed while the old one was tried.
+            let second = configuration.refreshed()
+            guard !second.connectsLike(first) else { throw error }
+            handle = try .open(second.connectionKeywords, notices: notices)
+        }
     }
 
     func close() {

@@ -30,6 +30,10 @@ extension ConfigurationKey {
         summary: "The database: postgresql://user:password@host[:port]/database.")
     package static let databasePoolSize = ConfigurationKey(
         "DATABASE_POOL_SIZE", .integer(1...64), default: "4", summary: "Connections to the database.")
+    /// Both ``amqp`` and ``postgres`` read it; see ``TransportSecurity``.
+    package static let allowPlaintext = ConfigurationKey(
+        "HELIOGRAPH_ALLOW_PLAINTEXT", .boolean, default: "no",
+        summary: "Whether broker and database may be reached over a network without TLS.")
     package static let apps = ConfigurationKey(
         "HELIOGRAPH_APPS", .file, required: true,
         summary: "The catalog of apps (YAML): provider credentials and bearer keys.")
@@ -41,13 +45,19 @@ extension [ConfigurationKey] {
         .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logFormat,
     ]
     /// What ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)`` read.
-    package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile]
+    package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
     /// What ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)`` read.
-    package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize]
+    package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize, .allowPlaintext]
     /// What ``ServiceContext/apps()`` reads.
     package static let apps: [ConfigurationKey] = [.apps]
 
     /// Every key that belongs to no single service. All of them may be set for any executable, so that one set of
     /// variables can serve a whole deployment.
-    static let common: [ConfigurationKey] = process + amqp + postgres + apps
+    static let common: [ConfigurationKey] = (process + amqp + postgres + apps).unique
+
+    /// Each key once, where it comes first: two groups may share one.
+    var unique: [ConfigurationKey] {
+        var seen: Set<ConfigurationKey> = []
+        return filter { seen.insert($0).inserted }
+    }
 }

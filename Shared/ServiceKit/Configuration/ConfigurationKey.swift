@@ -35,6 +35,8 @@ extension ConfigurationKey {
     /// The shape of a value.
     package enum Kind: Hashable, Sendable {
         case text
+        /// Text that is hard to guess: at least this many bytes of UTF-8.
+        case longSecret(bytes: Int)
         /// `true`, `yes`, `1` or `false`, `no`, `0`.
         case boolean
         case integer(ClosedRange<Int>)

@@ -23,7 +23,7 @@ package struct ConfigurationReference: Sendable {
 
     /// One Markdown table for the keys of every process, and one for each executable.
     package var markdown: String {
-        let tables = [("Every executable", [ConfigurationKey].process)] + entries.map { ($0.name, $0.keys) }
+        let tables = [("Every executable", [ConfigurationKey].process)] + entries.map { ($0.name, $0.keys.unique) }
         return tables.map { title, keys in
             let rows = keys.map {
                 "| `\($0.name)` | \($0.kind.expectation) | \($0.defaultValue.map { "`\($0)`" } ?? "") | \($0.notes) |"
@@ -35,6 +35,7 @@ package struct ConfigurationReference: Sendable {
 
     /// What `--help` prints below the usage line.
     static func help(for keys: [ConfigurationKey]) -> String {
+        let keys = keys.unique
         let width = keys.map(\.name.count).max() ?? 0
         return keys.map { key in
             let name = key.name + String(repeating: " ", count: width - key.name.count)

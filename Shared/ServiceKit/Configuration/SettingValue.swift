@@ -35,6 +35,7 @@ enum SettingValue {
     private static func isValid(_ text: String, _ kind: ConfigurationKey.Kind) -> Bool {
         switch kind {
         case .text: true
+        case .longSecret(let bytes): text.utf8.count >= bytes
         case .boolean: boolean(text) != nil
         case .integer(let range): Int(text).map(range.contains) ?? false
         case .port: Int(text).map((0...65535).contains) ?? false
@@ -54,6 +55,12 @@ enum SettingValue {
         return !host.isEmpty && text.allSatisfy { !$0.isWhitespace }
     }
 
+    /// The secret that a file holds, without the newline that an editor leaves; `nil` when it holds none.
+    static func secret(inFile path: String) -> String? {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8), !text.trimmed.isEmpty else { return nil }
+        return text.trimmed
+    }
+
     static func isReadable(_ path: String, directory: Bool) -> Bool {
         var isDirectory = false
         let files = FileManager.default
@@ -67,6 +74,7 @@ extension ConfigurationKey.Kind {
     var expectation: String {
         switch self {
         case .text: "text"
+        case .longSecret(let bytes): "a secret of at least \(bytes) bytes (`openssl rand -hex \(bytes)` makes one)"
         case .boolean: "true or false"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .port: "a port (1–65535, or 0 for any free one)"

@@ -12,11 +12,15 @@ extension Settings {
         var loader = SettingsLoader(keys: .process + keys)
         let variables = loader.variables(environment)
         let lines = loader.file(environment[ConfigurationKey.configurationFile.name])
-        loader.check(variables.merging(lines) { variable, _ in variable })
+        let values = variables.values.merging(lines.values) { variable, _ in variable }
+        loader.check(values)
         guard loader.problems.isEmpty else { throw ConfigurationError(loader.problems) }
+        // A variable wins over a file of the same secret that the configuration file names.
+        let secretFiles = lines.secretFiles.filter { variables.values[$0.key] == nil }
+            .merging(variables.secretFiles) { _, variable in variable }
         let reader = ConfigReader(
-            providers: [variables, lines].map { EnvironmentVariablesProvider(environmentVariables: $0) })
-        return Settings(keys: .process + keys, reader: reader)
+            providers: [variables, lines].map { EnvironmentVariablesProvider(environmentVariables: $0.values) })
+        return Settings(keys: .process + keys, reader: reader, secretFiles: secretFiles)
     }
 }
 
@@ -29,13 +33,19 @@ private struct SettingsLoader {
     private let names: Set<String>
     private(set) var problems: [String] = []
 
+    /// The settings of one place: values by key, and the files that its secrets were read from.
+    struct Found {
+        var values: [String: String] = [:]
+        var secretFiles: [String: String] = [:]
+    }
+
     init(keys: [ConfigurationKey]) {
-        self.keys = keys
+        self.keys = keys.unique
         names = Set((keys + .common).flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] })
     }
 
     /// The variables that are settings, secrets read from their files. An empty variable counts as absent.
-    mutating func variables(_ environment: [String: String]) -> [String: String] {
+    mutating func variables(_ environment: [String: String]) -> Found {
         for name in environment.keys.sorted()
         where name.hasPrefix("HELIOGRAPH_") && !name.hasPrefix(Self.testPrefix) && !names.contains(name) {
             problems.append("\(name): unknown variable\(hint(name))")
@@ -44,12 +54,12 @@ private struct SettingsLoader {
     }
 
     /// The settings in a file of `NAME=VALUE` lines; `#` begins a comment line.
-    mutating func file(_ path: String?) -> [String: String] {
-        guard let path, !path.isEmpty else { return [:] }
+    mutating func file(_ path: String?) -> Found {
+        guard let path, !path.isEmpty else { return Found() }
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             // The same line comes from the kind of HELIOGRAPH_CONFIG unless the file is there but is not UTF-8.
             if FileManager.default.isReadableFile(atPath: path) { problems.append("\(path): is not UTF-8 text") }
-            return [:]
+            return Found()
         }
         var found: [String: String] = [:]
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -71,20 +81,21 @@ private struct SettingsLoader {
     }
 
     /// What is set for the declared keys; secrets are read from their files. Empty counts as absent.
-    private mutating func values(from raw: [String: String]) -> [String: String] {
-        var values: [String: String] = [:]
+    private mutating func values(from raw: [String: String]) -> Found {
+        var found = Found()
         for key in keys {
-            if let value = raw[key.name], !value.isEmpty { values[key.name] = value }
+            if let value = raw[key.name], !value.isEmpty { found.values[key.name] = value }
             guard key.isSecret, let path = raw[key.fileName], !path.isEmpty else { continue }
-            if values[key.name] != nil {
+            if found.values[key.name] != nil {
                 problems.append("\(key.fileName): is set beside \(key.name); set only one of them")
-            } else if let text = try? String(contentsOfFile: path, encoding: .utf8), !text.trimmed.isEmpty {
-                values[key.name] = text.trimmed
+            } else if let text = SettingValue.secret(inFile: path) {
+                found.values[key.name] = text
+                found.secretFiles[key.name] = path
             } else {
                 problems.append("\(key.fileName): “\(path)” is not a readable file with the secret in it")
             }
         }
-        return values
+        return found
     }
 
     private func hint(_ name: String) -> String {
@@ -101,6 +112,7 @@ private struct SettingsLoader {
                 problems.append("\(key.name)\(file): is required; \(key.summary)")
             }
         }
+        problems += TransportSecurity.problems(in: values, of: keys)
     }
 }
 

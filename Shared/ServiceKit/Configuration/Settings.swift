@@ -7,11 +7,17 @@ import Configuration
 package struct Settings: Sendable {
     private let keys: [String: ConfigurationKey]
     private let reader: ConfigReader
+    /// The file that each secret was read from, by the key's name, where it was given as `NAME_FILE`.
+    private let secretFiles: [String: String]
 
-    init(keys: [ConfigurationKey], reader: ConfigReader) {
+    init(keys: [ConfigurationKey], reader: ConfigReader, secretFiles: [String: String]) {
         self.keys = Dictionary(keys.map { ($0.name, $0) }) { first, _ in first }
         self.reader = reader
+        self.secretFiles = secretFiles
     }
+
+    /// The file that a secret was given as; `nil` when it came from a variable.
+    package func secretFile(of key: ConfigurationKey) -> String? { secretFiles[key.name] }
 
     package func string(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
         try required(key) { $0 }

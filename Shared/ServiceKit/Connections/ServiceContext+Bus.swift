@@ -19,14 +19,8 @@ extension ServiceContext {
     /// - Parameter purpose: tells this process's connections apart in the broker's list, where that of a publisher
     ///   already ends in `out` and that of a consumer in `in`.
     package func amqp(_ purpose: String = "") throws(ConfigurationError) -> AMQPConfiguration {
-        let url = try settings.string(.amqpURL)
-        let caFile = try settings.optionalString(.amqpCAFile)
-        do {
-            let suffix = purpose.isEmpty ? "" : " \(purpose)"
-            return try AMQPConfiguration(url: url, connectionName: "\(name) \(instance)\(suffix)", caFile: caFile)
-        } catch {
-            throw ConfigurationError("\(ConfigurationKey.amqpURL.name): \(error.detail)")
-        }
+        let suffix = purpose.isEmpty ? "" : " \(purpose)"
+        return try settings.amqp(connectionName: "\(name) \(instance)\(suffix)", logger: logger)
     }
 
     /// The bus, with three readiness conditions: that each connection is up, and that the topology is there for a stage

@@ -11,17 +11,13 @@ package struct DatabaseAssembly: Sendable {
 extension ServiceContext {
     /// The database of `DATABASE_URL`.
     package func postgres() throws(ConfigurationError) -> PostgresConfiguration {
-        let url = try settings.string(.databaseURL)
-        let size = try settings.integer(.databasePoolSize)
-        do {
-            return try PostgresConfiguration(url: url, poolSize: size, applicationName: "heliograph-\(name)")
-        } catch {
-            throw ConfigurationError("\(ConfigurationKey.databaseURL.name): \(error.detail)")
-        }
+        try settings.postgres(
+            poolSize: try settings.integer(.databasePoolSize), applicationName: "heliograph-\(name)", logger: logger)
     }
 
     /// A pool on the database, with two readiness conditions: that it answers, and that `schema` has been migrated to
-    /// at least the version this build was written for. Both are tried for as long as it takes.
+    /// at least the version this build was written for. Both are tried for as long as it takes. A third condition is
+    /// degraded while the server's settings can lose a committed row.
     ///
     /// - Parameter migration: the number of the last migration in the service's own folder. A newer one is fine:
     ///   migrations are made so that the release before them still works.
@@ -37,6 +33,7 @@ extension ServiceContext {
             guard version < migration else { return nil }
             return "schema \(schema) is at migration \(version), \(migration) is needed; run `pushctl migrate`"
         }
-        return DatabaseAssembly(pool: pool, services: [pool, check])
+        let durability = DurabilityCheck(pool: pool, readiness: readiness, logger: logger)
+        return DatabaseAssembly(pool: pool, services: [pool, check, durability])
     }
 }

@@ -39,7 +39,16 @@ package final class Readiness: Sendable {
 
     /// Adds a condition that its owner sets.
     package func condition(_ name: String, waiting reason: String) -> Condition {
-        let condition = Condition(.waiting(reason))
+        condition(name, initially: .waiting(reason))
+    }
+
+    /// Adds a condition that its owner sets, and that never keeps the process from being given work.
+    package func condition(_ name: String, degraded reason: String) -> Condition {
+        condition(name, initially: .degraded(reason))
+    }
+
+    private func condition(_ name: String, initially state: State) -> Condition {
+        let condition = Condition(state)
         register(name) { condition.state }
         return condition
     }

@@ -49,6 +49,18 @@ import Testing
         #expect(found == ["AMQP_URL: its value is not a URL of the form amqp://host/… or amqps://host/…"])
     }
 
+    @Test func `a secret that is too short is refused, with its least length and the way to make one`() throws {
+        let key = ConfigurationKey("SAMPLE_KEY", .longSecret(bytes: 32), secret: true, summary: "A key.")
+        let refusal =
+            "SAMPLE_KEY: its value is not a secret of at least 32 bytes (`openssl rand -hex 32` makes one)"
+        #expect(problems([key], ["SAMPLE_KEY": String(repeating: "x", count: 31)]) == [refusal])
+        #expect(problems([key], ["SAMPLE_KEY": String(repeating: "x", count: 32)]) == [])
+        #expect(problems([key], [:]) == [])
+        let folder = try TemporaryFolder()
+        let file = try folder.write("key", "s3cret\n")
+        #expect(problems([key], ["SAMPLE_KEY_FILE": file]) == [refusal])
+    }
+
     @Test func `a secret can come from a file, without the newline an editor leaves`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("key", "s3cret\n")
@@ -134,6 +146,7 @@ import Testing
         ("amqp://u:p@/x", false), ("broker", false), ("amqp://bro ker/", false),
     ])
     func `a URL has one of the schemes and a host`(text: String, isLegal: Bool) {
-        #expect(problems(.amqp, ["AMQP_URL": text]).isEmpty == isLegal)
+        let environment = ["AMQP_URL": text, "HELIOGRAPH_ALLOW_PLAINTEXT": "yes"]
+        #expect(problems(.amqp, environment).isEmpty == isLegal)
     }
 }
