@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceKit
 
 /// The operator's command line. What it needs to know of the deployment comes from the same variables that the
 /// services read.
@@ -8,10 +9,11 @@ import ArgumentParser
         abstract:
             "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, evidence, keys, tokens, events, topics, rules.",
         discussion: """
-            Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_APPS, REGISTRY_URL,
-            REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL, PROVIDER_CA_FILE. Secrets can also be
-            given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
+            Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_ALLOW_PLAINTEXT,
+            HELIOGRAPH_APPS, REGISTRY_URL, REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL,
+            PROVIDER_CA_FILE. Secrets can also be given as files: AMQP_URL_FILE, DATABASE_URL_FILE, ….
             """,
+        version: "pushctl \(Build.version)",
         subcommands: [
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,

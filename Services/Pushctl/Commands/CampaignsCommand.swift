@@ -37,12 +37,14 @@ struct CampaignsCommand: AsyncParsableCommand {
             try await withDatabase { database in
                 let book = CampaignBook(database)
                 var campaign = try await Self.find(id, in: book)
+                var line = ProgressLine()
                 while follow, campaign.finished == nil {
-                    Self.draw(CampaignReport.bar(campaign))
+                    let bar = CampaignReport.bar(campaign)
+                    line.show(bar, plain: bar)
                     try await Task.sleep(for: .seconds(1))
                     campaign = try await Self.find(id, in: book)
                 }
-                if follow { Self.draw("\(CampaignReport.bar(campaign))\n") }
+                if follow { line.clear() }
                 for line in CampaignReport.page(campaign) { print(line) }
             }
         }
@@ -52,11 +54,6 @@ struct CampaignsCommand: AsyncParsableCommand {
                 throw Refusal("no campaign has the id \(id.uuidString.lowercased())")
             }
             return campaign
-        }
-
-        /// Over what was drawn before.
-        private static func draw(_ line: String) {
-            try? FileHandle.standardError.write(contentsOf: Data("\r\u{1b}[K\(line)".utf8))
         }
     }
 

@@ -8,6 +8,7 @@ enum RuleTool: Hashable, Sendable {
     case preview(rules: String, Files)
     case diff(old: String, new: String, Files)
     case misuse(String)
+    case help
 
     struct Files: Hashable, Sendable {
         var events: String
@@ -35,6 +36,10 @@ enum RuleTool: Hashable, Sendable {
     /// - Returns: `nil` for what is not about rule files.
     init?(_ arguments: [String]) {
         guard let verb = arguments.first, ["check", "preview", "diff"].contains(verb) else { return nil }
+        if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
+            self = .help
+            return
+        }
         var rest = arguments.dropFirst()
         var paths: [String] = []
         var options: [String: String] = [:]
@@ -73,6 +78,7 @@ enum RuleTool: Hashable, Sendable {
         do {
             switch self {
             case .misuse(let problem): return Answer(complaints: ["rules: \(problem)", RuleTool.usage], code: 64)
+            case .help: return Answer(lines: [RuleTool.usage])
             case .check(let paths): return RuleTool.check(paths)
             case .preview(let path, let files):
                 let platforms = try Platforms(files.apps.map { try AppCatalog.load(path: $0) })

@@ -29,7 +29,15 @@ extension Connection {
     private func connect(_ host: AMQPConfiguration.Host, _ configuration: AMQPConfiguration) throws(AMQPError) {
         if configuration.usesTLS {
             // By name, for the certificate is held against it.
-            try open(try secureSocket(configuration), host.name, host.port, configuration.timeouts.connect)
+            let secure = try secureSocket(configuration)
+            do throws(AMQPError) {
+                try open(secure, host.name, host.port, configuration.timeouts.connect)
+            } catch {
+                guard error.code == .unreachable, let address = try Resolver.addresses(of: host).first else {
+                    throw error
+                }
+                throw Self.explained(error, address, host.port)
+            }
             return
         }
         guard let socket = amqp_tcp_socket_new(state) else {
@@ -41,10 +49,16 @@ extension Connection {
             do throws(AMQPError) {
                 return try open(socket, address, host.port, configuration.timeouts.connect)
             } catch {
-                last = error
+                last = Self.explained(error, address, host.port)
             }
         }
         throw last ?? AMQPError(.unreachable, operation: "connect to \(peer)", detail: "the name has no address")
+    }
+
+    /// The error with the system's reason in place of the library's, where the system has one.
+    private static func explained(_ error: AMQPError, _ address: String, _ port: Int) -> AMQPError {
+        guard error.code == .unreachable, let reason = ConnectProbe.failure(address, port: port) else { return error }
+        return AMQPError(error.code, operation: error.operation, detail: reason)
     }
 
     private func open(

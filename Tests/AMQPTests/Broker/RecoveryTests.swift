@@ -114,6 +114,18 @@ struct RecoveryTests {
         }
     }
 
+    @Test(arguments: ["amqp", "amqps"])
+    func `a connection that the system refuses is told in the system's words`(scheme: String) async throws {
+        let port = try FreePort.any()
+        let configuration = try AMQPConfiguration(
+            url: "\(scheme)://u:p@localhost:\(port)", connectionName: "amqp-tests")
+        let error = await #expect(throws: AMQPError.self) {
+            try await AMQPAdministrator.with(configuration, logger: RealBroker.logger) { _ in }
+        }
+        #expect(error?.code == .unreachable)
+        #expect(error.map { "\($0)" } == "connect to localhost:\(port): Connection refused")
+    }
+
     @Test func `a refused login is told, retried slowly, and shows no password anywhere`() async throws {
         let url = try RealBroker.url().replacing(/:[^:@]+@/, with: ":wrong-secret@")
         let logs = CapturingLogger()

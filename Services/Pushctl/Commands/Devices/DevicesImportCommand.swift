@@ -110,19 +110,15 @@ extension DevicesCommand {
             _ work: (ImportState, (ImportState) -> Void) async throws -> ImportState
         ) async throws -> ImportState {
             let progress = ImportProgress(total: total, first: first)
-            let isTerminal = isatty(STDERR_FILENO) != 0
             let begun = ContinuousClock.now
-            var shown = begun
+            var line = ProgressLine()
             if first.line > 0 { tell("going on after line \(first.line)\n") }
-            defer { if isTerminal { tell("\r\u{1b}[K") } }
+            defer { line.clear() }
             return try await work(first) { state in
                 let now = ContinuousClock.now
-                guard now - shown >= (isTerminal ? .milliseconds(100) : .seconds(10)) else { return }
-                shown = now
-                tell(
-                    isTerminal
-                        ? "\r\(progress.line(state, after: now - begun))\u{1b}[K"
-                        : "\(progress.plain(state, after: now - begun))\n")
+                line.show(
+                    progress.line(state, after: now - begun), plain: progress.plain(state, after: now - begun), now: now
+                )
             }
         }
 
