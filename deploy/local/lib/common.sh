@@ -77,6 +77,12 @@ wait_until() {
   done
 }
 
+# The folder of the logs, which only its owner may enter.
+log_folder() {
+  mkdir -p "$STATE/log"
+  chmod 700 "$STATE/log"
+}
+
 # A random secret, safe in a URL.
 random_secret() { openssl rand -hex 24; }
 
@@ -92,3 +98,12 @@ secret_file() {
 }
 
 secret() { cat "$(secret_file "$1")"; }
+
+# private_file NAME: writes standard input to a file of its owner only in the secrets' folder, and prints the path.
+private_file() {
+  local path=$STATE/secrets/$1
+  mkdir -p "$STATE/secrets"
+  chmod 700 "$STATE/secrets"
+  (umask 077 && cat >"$path.new") && mv "$path.new" "$path"
+  echo "$path"
+}

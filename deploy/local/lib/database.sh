@@ -37,7 +37,7 @@ start_database() {
   bin=$(postgres_bin)
   folder=$(database_folder)
   if [ ! -f "$folder/data/PG_VERSION" ] && ! as_database_user test -f "$folder/data/PG_VERSION"; then
-    mkdir -p "$STATE/log"
+    log_folder
     secret database-administrator | as_database_user sh -c 'umask 077 && cat >"$1"' - "$folder/password"
     as_database_user "$bin/initdb" -D "$folder/data" -U heliograph -E UTF8 --locale=C.UTF-8 --no-sync \
       --auth=scram-sha-256 --pwfile="$folder/password" >"$STATE/log/initdb.log" 2>&1 \
@@ -65,12 +65,11 @@ stop_database() {
 
 database_url() { echo "postgresql://$1:$2@127.0.0.1:$POSTGRES_PORT/${3:-heliograph}"; }
 
-# administer_database DATABASE SQL...: as the cluster's administrator, stopping at the first error.
+# administer_database DATABASE SQL...: as the cluster's administrator, stopping at the first error. The statements go to
+# standard input: other users of the machine can read a process's arguments.
 administer_database() {
   local database=$1
   shift
-  local arguments=() statement
-  for statement in "$@"; do arguments+=(-c "$statement"); done
-  PGPASSWORD=$(secret database-administrator) psql -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$POSTGRES_PORT" \
-    -U heliograph -d "$database" "${arguments[@]}"
+  printf '%s;\n' "$@" | PGPASSWORD=$(secret database-administrator) psql -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 \
+    -p "$POSTGRES_PORT" -U heliograph -d "$database" -f -
 }

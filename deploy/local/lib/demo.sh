@@ -11,7 +11,7 @@ register() {
   bearer=$("$(product pushctl)" token mint --app "$1" --user "$2" --apps "$STATE/apps.yaml") || fail "no bearer token for $2"
   token=$(demo_token "$1" "$2")
   [ "$3" != android ] || token=demo:$token
-  answer=$(curl -sS --max-time 10 -H "Authorization: Bearer $bearer" -H 'Content-Type: application/json' \
+  answer=$(curl -sS --max-time 10 -H @<(printf 'Authorization: Bearer %s\n' "$bearer") -H 'Content-Type: application/json' \
     -d "{\"token\":\"$token\",\"platform\":\"$3\",\"environment\":\"$4\"}" \
     "http://127.0.0.1:$REGISTRY_PORT/api/notifications/push/register")
   [ "$(jq -r .success <<<"$answer" 2>/dev/null)" = true ] || fail "the registry refused $2's device: $answer"

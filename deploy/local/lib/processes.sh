@@ -37,7 +37,8 @@ not_running() { ! is_running "$1"; }
 start_process() {
   local name=$1
   shift
-  mkdir -p "$STATE/log" "$STATE/run"
+  mkdir -p "$STATE/run"
+  log_folder
   setsid "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null 8>&- &
   remember "$name" $!
   disown $!

@@ -28,7 +28,7 @@ build_products() {
   say "Building (the first time takes several minutes)"
   local log=$STATE/log/build.log product products=("$@") flags=(-c "$CONFIGURATION")
   [ "$CONFIGURATION" != release ] || flags+=(--static-swift-stdlib)
-  mkdir -p "$STATE/log"
+  log_folder
   : >"$log"
   [ ${#products[@]} -gt 0 ] || products=('')
   for product in "${products[@]}"; do
@@ -83,16 +83,17 @@ create_database_logins() {
 }
 
 migrate() {
-  DATABASE_URL=$(database_url heliograph "$(secret database-administrator)") \
+  DATABASE_URL_FILE=$(database_url heliograph "$(secret database-administrator)" | private_file database-url) \
     "$(product pushctl)" migrate --migrations "$ROOT/Services" || fail "the database could not be migrated"
 }
 
 apply_topology() {
-  AMQP_URL=$(broker_url topology "$(secret broker-topology)") \
+  AMQP_URL_FILE=$(broker_url topology "$(secret broker-topology)" | private_file amqp-url-topology) \
     "$(product pushctl)" topology apply --apps "$STATE/apps.yaml" || fail "the topology could not be applied"
 }
 
-# service_environment NAME: NAME=value lines, the whole environment that the service gets.
+# service_environment NAME: NAME=value lines, the whole environment that the service gets. No line holds a secret: `env`
+# gets them as arguments, which other users of the machine can read.
 service_environment() {
   local service=$1
   echo "PATH=$PATH"
@@ -102,10 +103,11 @@ service_environment() {
   echo "LOG_LEVEL=${LOG_LEVEL:-info}"
   echo "LOG_FORMAT=${LOG_FORMAT:-text}"
   [ "$service" = provider-simulator ] \
-    || echo "AMQP_URL=$(broker_url "$service" "$(secret "broker-$service")")"
+    || echo "AMQP_URL_FILE=$(broker_url "$service" "$(secret "broker-$service")" | private_file "amqp-url-$service")"
   case $service in
     rules | token-registry | feedback)
-      echo "DATABASE_URL=$(database_url "$service" "$(secret "database-$service")")" ;;
+      echo "DATABASE_URL_FILE=$(database_url "$service" "$(secret "database-$service")" \
+        | private_file "database-url-$service")" ;;
   esac
   case $service in
     rules)

@@ -1,0 +1,55 @@
+"""No line of any process's log holds a device token, a text for a person, or a bearer token."""
+
+import base64
+import json
+import uuid
+
+from local_stack import eventually
+
+KEY = "family-portal.chat.message.created"
+SERVICES = ("rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "provider-simulator")
+
+
+def event(text: str, **changes) -> bytes:
+    data = {"message": {"id": 1, "text": text, "thread_id": None}, "sender": {"id": "writer", "name": f"Pat {text}"},
+            "participants": ["writer", "reader"]} | changes
+    return json.dumps({"specversion": "1.0", "id": str(uuid.uuid4()), "source": "/logs", "type": "chat.message.created",
+                       "data": data}).encode()
+
+
+def spellings(token: str) -> list[str]:
+    """A token as it is, in capitals, and as base64 of its bytes."""
+    return [token, token.upper(), base64.b64encode(bytes.fromhex(token)).decode()]
+
+
+def test_no_log_holds_a_token_or_a_text(stack, phones):
+    good, dead, unknown = (uuid.uuid4().hex for _ in range(3))
+    text = f"secret text {uuid.uuid4()}"
+    bearer = stack.bearer("family-portal", "reader")
+    phones("family-portal", "reader", good)
+    phones("family-portal", "reader", dead)
+    status, answer = stack.http(
+        "POST", f"{stack.env['SIMULATOR_URL']}/outcomes", {"provider": "apns", "token": dead, "status": 410,
+                                                            "reason": "Unregistered"})
+    assert status in (200, 201, 204), answer
+    stack.take("rules.events.dead")
+    with stack.channel() as channel:
+        # Delivered and refused; a dead letter with the text in it; a body that is no JSON.
+        for body in (event(text), event(text, message={}), b"{" + text.encode() + unknown.encode()):
+            channel.basic_publish("events", KEY, body)
+    eventually(lambda: {good, dead} <= {r.get("token") for r in stack.requests("apns")}, what="both pushes")
+    eventually(lambda: stack.depth("rules.events.dead") >= 2, what="the dead letters")
+    stack.take("rules.events.dead")
+    # Refused at the door: a token that is none, and a bearer whose signature does not fit.
+    url = f"{stack.env['REGISTRY_URL']}/api/notifications/push/register"
+    for body, word in (({"token": unknown + "zz", "platform": "ios", "environment": "production"}, bearer),
+                       ({"token": unknown, "platform": "ios", "environment": "production"}, bearer[:-4] + "AAAA")):
+        status, _ = stack.http("POST", url, body, headers={"Authorization": f"Bearer {word}"})
+        assert status in (400, 401)
+    secrets = [text, bearer, bearer.rsplit(".", 1)[-1], stack.env["REGISTRY_OPERATOR_KEY"]]
+    secrets += [spelling for token in (good, dead, unknown) for spelling in spellings(token)]
+    for service in SERVICES:
+        log = (stack.state / "log" / f"{service}.log").read_text()
+        assert "Starting" in log, f"{service} logs elsewhere"
+        for secret in secrets:
+            assert secret not in log, f"{service}'s log holds {secret[:6]}…"
