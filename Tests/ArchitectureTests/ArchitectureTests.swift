@@ -54,7 +54,7 @@ import Testing
     @Test func `the top level holds what the plan names and nothing else`() throws {
         let named: Set<String> = [
             "Package.swift", "Services", "Shared", "Tests", "deploy", "docker-compose.yml", "README.md", "LICENSE",
-            "CHANGELOG.md", "Package.resolved",
+            "CHANGELOG.md", "SECURITY.md", "Package.resolved",
         ]
         let found = try Sources.folders(in: ".").filter { !$0.hasPrefix(".") }
         #expect(Set(found).subtracting(named) == [])

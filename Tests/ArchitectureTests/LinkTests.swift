@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func documents() throws -> [String] {
-        var documents = ["README.md", "CHANGELOG.md"]
+        var documents = ["README.md", "CHANGELOG.md", "SECURITY.md"]
         for folder in ["Services", "Shared", "Tests", "deploy"] {
             let base = Sources.root.appending(path: folder)
             let enumerator = FileManager.default.enumerator(at: base, includingPropertiesForKeys: nil)

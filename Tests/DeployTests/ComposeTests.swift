@@ -67,6 +67,29 @@ import Testing
         }
     }
 
+    /// A check as root that comes before the server wrote its Erlang cookie makes the file root's.
+    @Test func `the broker's health check runs as the broker's user, and not before its cookie is there`() throws {
+        let check = try #require(try service("rabbitmq")["healthcheck"])
+        #expect(
+            check["test"]?.items.compactMap(\.text).prefix(4) == ["CMD", "gosu", "rabbitmq", "rabbitmq-diagnostics"])
+        let interval = try #require(Int(check["start_interval"]?.text?.dropLast() ?? ""))
+        #expect(check["start_interval"]?.text == "\(interval)s" && interval >= 15)
+    }
+
+    @Test func `every container with an address of broker or database says that it has no TLS`() throws {
+        var found = 0
+        for (name, service) in services {
+            let environment = service["environment"]?.members ?? []
+            guard environment.contains(where: { ["AMQP_URL_FILE", "DATABASE_URL_FILE"].contains($0.name) }) else {
+                continue
+            }
+            found += 1
+            let permission = environment.first { $0.name == "HELIOGRAPH_ALLOW_PLAINTEXT" }?.value
+            #expect(permission?.text == "yes" && permission?.isString == true, "\(name)")
+        }
+        #expect(found == 7)
+    }
+
     @Test func `every image has a version`() throws {
         for (name, service) in services {
             let image = try #require(service["image"]?.text, "\(name)")

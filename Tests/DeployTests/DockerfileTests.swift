@@ -26,6 +26,58 @@ import Testing
         #expect(lines.contains("EXPOSE 9400"))
     }
 
+    /// The Debian packages that some stage installs, each with the version after its `=`.
+    private func packages() throws -> [(name: String, version: String?)] {
+        let installed = text.matches(of: #/--no-install-recommends([^&]+)&&/#)
+            .flatMap { $0.1.split(whereSeparator: \.isWhitespace).map(String.init) }
+        return installed.map { word in
+            let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+            return (parts[0], parts.count == 2 ? parts[1] : nil)
+        }
+    }
+
+    @Test func `every Debian package has an exact version, the same for headers and library`() throws {
+        let packages = try packages()
+        #expect(packages.count >= 20)
+        var versions: [String: String] = [:]
+        for (name, version) in packages {
+            let version = try #require(version, "\(name) has no version")
+            #expect(version.contains(#/^[0-9][A-Za-z0-9.+~:-]*$/#), "\(name)=\(version)")
+            #expect(versions.updateValue(version, forKey: name) ?? version == version, "\(name) has two versions")
+        }
+        for (headers, library) in [
+            ("libcurl4-openssl-dev", "libcurl4"), ("libjemalloc-dev", "libjemalloc2"),
+            ("libnghttp2-dev", "libnghttp2-14"), ("libpq-dev", "libpq5"), ("librabbitmq-dev", "librabbitmq4"),
+            ("libssl-dev", "libssl3"), ("curl", "libcurl4"), ("openssl", "libssl3"),
+        ] {
+            #expect(versions[headers] != nil && versions[headers] == versions[library], "\(headers), \(library)")
+        }
+    }
+
+    /// Another upstream version makes this test fail: compare its changelog, then change the pattern.
+    @Test func `librabbitmq is the one with Debian's fixes`() throws {
+        let version = try #require(try packages().first { $0.name == "librabbitmq4" }?.version)
+        let update = try #require(version.firstMatch(of: #/^0\.11\.0-1\+deb12u([0-9]+)$/#)?.1)
+        #expect(try #require(Int(update)) >= 3)
+    }
+
+    @Test func `the operator's image has both executables by name, and no health check of a service`() throws {
+        let stage = try #require(text.firstMatch(of: #/AS pushctl\n([\s\S]*?)\nFROM /#)?.1)
+        #expect(stage.contains("COPY --from=build /out/pushctl /out/rules /usr/local/bin/"))
+        #expect(stage.contains("\nHEALTHCHECK NONE\n"))
+        #expect(stage.contains(#"ENTRYPOINT ["/usr/local/bin/pushctl"]"#))
+        #expect(text.contains("FROM pushctl AS tools"))
+        let readme = try Repository.text("deploy/kubernetes/README.md")
+        #expect(
+            readme.contains(
+                "for target in pushctl tools; do\n      docker build -f deploy/Dockerfile --target $target "))
+    }
+
+    @Test func `each service's executable has its own name beside that of the image`() {
+        #expect(text.contains("COPY --from=build /out/${SERVICE} /usr/local/bin/\n"))
+        #expect(text.contains(#"RUN ln -s "${SERVICE}" /usr/local/bin/service "#))
+    }
+
     @Test func `every folder it copies is there, and the context lets it through`() throws {
         let ignored = try Repository.text(".dockerignore").split(separator: "\n").map(String.init)
         for line in text.split(separator: "\n") where line.hasPrefix("COPY ") && !line.contains("--from") {
@@ -51,7 +103,7 @@ import Testing
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/readelf"), "needs readelf of binutils"))
     func `the image has every library that an executable is linked against`() async throws {
         let installed = Set(
-            words(after: "RUN apt-get").filter { $0.hasPrefix("lib") && !$0.hasSuffix("-dev") })
+            try packages().map(\.name).filter { $0.hasPrefix("lib") && !$0.hasSuffix("-dev") })
         for product in try Repository.products().sorted() {
             let process = try ChildProcess(executable: "/usr/bin/readelf", ["-d", ChildProcess.product(product)])
             #expect(await process.exit() == 0)

@@ -53,6 +53,63 @@ import Testing
         }
     }
 
+    @Test func `a service that would reach broker or database without TLS does not start unless it is told to`()
+        async throws
+    {
+        let credentials = try await Credentials.make()
+        for container in try Container.compose() where !["pushctl", "provider-simulator"].contains(container.product) {
+            var environment = Self.image.merging(container.environment) { $1 }.mapValues(credentials.translate)
+            environment["HELIOGRAPH_ALLOW_PLAINTEXT"] = nil
+            environment["HELIOGRAPH_ADMIN_PORT"] = "0"
+            let process = try ChildProcess(product: container.product, environment: environment)
+            #expect(await process.exit(within: .seconds(30)) == 78, "\(container): \(process.errors)")
+            #expect(process.errors.contains("HELIOGRAPH_ALLOW_PLAINTEXT"), "\(container): \(process.errors)")
+        }
+        for arguments in [["dead", "list"], ["topology", "verify"], ["migrate"], ["campaigns", "list"]] {
+            let environment = [
+                "AMQP_URL": "amqp://svc:s3cret@broker.example/x",
+                "DATABASE_URL": "postgresql://svc:s3cret@db.example/x",
+                "HELIOGRAPH_APPS": "\(credentials.folder.path)/apps.yaml",
+            ]
+            let process = try ChildProcess(product: "pushctl", arguments, environment: environment)
+            #expect(await process.exit(within: .seconds(30)) == 1, "pushctl \(arguments): \(process.errors)")
+            #expect(process.errors.contains("HELIOGRAPH_ALLOW_PLAINTEXT"), "\(process.errors)")
+            #expect(!process.errors.contains("s3cret"))
+        }
+    }
+
+    @Test func `an operator key that can be guessed is refused`() async throws {
+        let credentials = try await Credentials.make()
+        let container = try #require(try Container.compose().first { $0.product == "token-registry" })
+        var environment = container.environment.mapValues(credentials.translate)
+        environment["REGISTRY_OPERATOR_KEY_FILE"] = try credentials.folder.write("short-key", "correct horse")
+        let process = try ChildProcess(product: "token-registry", environment: environment)
+        #expect(await process.exit(within: .seconds(30)) == 78)
+        #expect(process.errors.contains("REGISTRY_OPERATOR_KEY: its value is not a secret of at least 32 bytes"))
+        #expect(!process.errors.contains("correct horse"))
+    }
+
+    @Test(arguments: ["check", "preview", "diff"])
+    func `the help of rule files is an answer, from both executables`(verb: String) async throws {
+        for (product, arguments) in [("rules", [verb, "--help"]), ("pushctl", ["rules", verb, "--help"])] {
+            let process = try ChildProcess(product: product, arguments)
+            #expect(await process.exit() == 0, "\(process.errors)")
+            #expect(process.output.hasPrefix("usage: rules check PATH"), "\(product): \(process.output)")
+            #expect(process.errors == "")
+        }
+        let process = try ChildProcess(product: "rules", ["--help"])
+        #expect(await process.exit() == 0)
+        #expect(process.output.contains("rules check --help"))
+    }
+
+    @Test func `every executable says its name and version`() async throws {
+        for product in try Repository.products().sorted() {
+            let process = try ChildProcess(product: product, ["--version"])
+            #expect(await process.exit() == 0, "\(product): \(process.errors)")
+            #expect(process.output == "\(product) \(Build.version)\n")
+        }
+    }
+
     /// With the demonstration's own credentials in place of the mounted ones, and free ports in place of the container's:
     /// each service starts, is alive, is not ready while broker and database are away, and stops cleanly.
     @Test func `each service takes the environment it is given`() async throws {

@@ -15,7 +15,8 @@ import Testing
         }
         for object in try Manifests.all() {
             #expect(object.manifest["apiVersion"] != nil, "\(object.file)")
-            #expect(object.kind == "Kustomization" || object.manifest["metadata.name"] != nil, "\(object.file)")
+            let isNamed = !["Kustomization", "Component"].contains(object.kind)
+            #expect(!isNamed || object.manifest["metadata.name"] != nil, "\(object.file)")
         }
     }
 
@@ -89,7 +90,9 @@ import Testing
     @Test func `labels find the pods that they are meant to`() throws {
         let name = "app.kubernetes.io/name"
         func label(_ manifest: Manifest?) -> String? { manifest?.members.first { $0.name == name }?.value.text }
-        let pods = Set(try Workload.all().compactMap { label($0.manifest["spec.template.metadata.labels"]) })
+        let pods = Set(
+            try Workload.all().compactMap { label($0.manifest["spec.template.metadata.labels"]) }
+                + Manifests.all("Pod").compactMap { label($0["metadata.labels"]) })
         for workload in try Workload.all() where workload.kind != "Job" {
             #expect(label(workload.manifest["spec.selector.matchLabels"]) == workload.name, "\(workload)")
             #expect(label(workload.manifest["spec.template.metadata.labels"]) == workload.name, "\(workload)")

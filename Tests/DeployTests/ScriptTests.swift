@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 /// What the scripts ask of pushctl.
@@ -28,5 +30,53 @@ import Testing
                 #expect(call.contains("--apps"), "\(script): pushctl \(call.joined(separator: " "))")
             }
         }
+    }
+
+    /// Other users of a machine can read a process's arguments.
+    @Test func `no password is in the arguments of the logins' psql`() async throws {
+        let credentials = try await Credentials.make()
+        let tools = try TemporaryFolder()
+        let calls = try tools.write("calls", "")
+        let psql = try tools.write("psql", "#!/bin/bash\nprintf '%s\\n' \"$@\" >>\(calls)\ncat >>\(calls)\n")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: psql)
+        let script = try ChildProcess(
+            executable: "\(Repository.root)/deploy/compose/logins", [credentials.folder.path],
+            environment: ["PATH": "\(tools.path):/usr/bin:/bin"])
+        #expect(await script.exit() == 0, "\(script.errors)")
+        let said = try String(contentsOfFile: calls, encoding: .utf8)
+        #expect(said.matches(of: #/postgresql:\/\/postgres@postgres:5432\/heliograph/#).count == 3)
+        for name in ["administrator", "rules", "token-registry", "feedback"] {
+            let password = try String(contentsOfFile: "\(credentials.folder.path)/database-\(name)", encoding: .utf8)
+            #expect(!said.contains(password.trimmingCharacters(in: .whitespacesAndNewlines)), "\(name)")
+        }
+    }
+
+    @Test func `local services get their passwords from files, and SQL goes to standard input`() throws {
+        let stack = try Repository.text("deploy/local/lib/stack.sh")
+        let environment = try #require(stack.firstMatch(of: #/service_environment\(\) \{([\s\S]*?)\n\}/#)?.1)
+        #expect(environment.contains("AMQP_URL_FILE=") && environment.contains("DATABASE_URL_FILE="))
+        #expect(!environment.contains(#/echo "[A-Z_]*(URL|KEY)=[^"]*secret /#))
+        let database = try Repository.text("deploy/local/lib/database.sh")
+        let administer = try #require(database.firstMatch(of: #/\nadminister_database\(\) \{([\s\S]*?)\n\}/#)?.1)
+        #expect(administer.contains(" -f -") && !administer.contains("-c "))
+        for script in ["deploy/local/lib/demo.sh", "deploy/compose/demo"] {
+            #expect(!(try Repository.text(script).contains(#"-H "Authorization"#)), "\(script)")
+        }
+    }
+
+    @Test func `only the progress line writes control characters, and only on a terminal`() throws {
+        let sources =
+            Repository.files(below: "Services", suffix: ".swift")
+            + Repository.files(below: "Shared", suffix: ".swift")
+        #expect(sources.count > 200)
+        let writers = try sources.filter { try Repository.text($0).contains(#/\\u\{0*1[bB]\}/#) }
+        #expect(writers == ["Services/Pushctl/Support/ProgressLine.swift"])
+    }
+
+    @Test func `the Python packages of the system tests have exact versions`() throws {
+        let lines = try Repository.text("Tests/System/requirements.txt").split(separator: "\n")
+            .filter { !$0.hasPrefix("#") }
+        #expect(lines.count >= 20)
+        for line in lines { #expect(line.contains(#/^[A-Za-z0-9_.-]+==[0-9][A-Za-z0-9.]*$/#), "\(line)") }
     }
 }

@@ -1,0 +1,122 @@
+import ServiceKit
+import Testing
+
+/// What a cluster does with the manifests over time: restarts, scaling, operating.
+@Suite struct KubernetesOperationTests {
+    private func kustomization(_ folder: String) throws -> Manifest {
+        try Manifest.one("deploy/kubernetes/\(folder)/kustomization.yaml")
+    }
+
+    /// Otherwise the kubelet opens every file to the group at each start, the broker's Erlang cookie among them.
+    @Test func `a volume that outlives its pod keeps the modes of its files`() throws {
+        let stateful = try Workload.all().filter { $0.kind == "StatefulSet" }
+        #expect(Set(stateful.map(\.name)) == ["rabbitmq", "postgres"])
+        for workload in stateful {
+            #expect(workload.pod?["securityContext.fsGroupChangePolicy"]?.text == "OnRootMismatch", "\(workload)")
+        }
+    }
+
+    @Test func `base demands TLS, and the demonstration says that it has none`() throws {
+        #expect(
+            !(try Repository.files(below: "deploy/kubernetes/base", suffix: ".yaml").contains {
+                try Repository.text($0).contains("HELIOGRAPH_ALLOW_PLAINTEXT")
+            }))
+        var found = 0
+        for container in try Container.kubernetes() where container.product != "provider-simulator" {
+            let names = container.environment.keys
+            guard names.contains("AMQP_URL_FILE") || names.contains("DATABASE_URL_FILE") else { continue }
+            found += 1
+            #expect(container.environment["HELIOGRAPH_ALLOW_PLAINTEXT"] == "yes", "\(container)")
+        }
+        #expect(found == 7)
+    }
+
+    @Test func `an operator's pod gives up what it does not need, and ends by itself`() throws {
+        let pod = try Manifest.one("deploy/kubernetes/pushctl.yaml")
+        #expect(pod["kind"]?.text == "Pod")
+        #expect(pod["spec.securityContext.runAsNonRoot"]?.text == "true")
+        #expect(pod["spec.securityContext.seccompProfile.type"]?.text == "RuntimeDefault")
+        #expect(pod["spec.automountServiceAccountToken"]?.text == "false")
+        #expect(pod["spec.enableServiceLinks"]?.text == "false")
+        #expect((pod["spec.activeDeadlineSeconds"]?.text).flatMap { Int($0) } ?? .max <= 86_400)
+        let container = try #require(pod["spec.containers.0"])
+        #expect(container["image"]?.text == "heliograph/pushctl:\(Build.version)")
+        #expect(container["securityContext.allowPrivilegeEscalation"]?.text == "false")
+        #expect(container["securityContext.readOnlyRootFilesystem"]?.text == "true")
+        #expect(container["securityContext.capabilities.drop.0"]?.text == "ALL")
+        #expect(container["resources.limits.memory"] != nil)
+        let known = ConfigurationReference([]).variables(of: "pushctl")
+            .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE"])
+        for entry in container["env"]?.items ?? [] { #expect(known.contains(entry["name"]?.text ?? "")) }
+        // Kept out of base: it is there while somebody operates.
+        #expect(
+            try kustomization("base")["resources"]?.items.contains { $0.text?.contains("pushctl") == true } == false)
+    }
+
+    @Test func `each component changes what base has, and only that`() throws {
+        let base = try Workload.all().filter { $0.file.hasPrefix("deploy/kubernetes/base/") }
+        let wanted = [
+            "authorities": Set(base.map(\.name)),
+            "autoscaled": Set(base.filter { $0.kind == "Deployment" }.map(\.name)),
+        ]
+        for (component, expected) in wanted {
+            let file = try kustomization("components/\(component)")
+            #expect(file["kind"]?.text == "Component" && file["apiVersion"]?.text == "kustomize.config.k8s.io/v1alpha1")
+            for patch in file["patches"]?.items ?? [] {
+                let selector = try #require(patch["target.labelSelector"]?.text)
+                let names = try #require(selector.firstMatch(of: #/^app\.kubernetes\.io\/name in \(([a-z,-]+)\)$/#)).1
+                #expect(Set(names.split(separator: ",").map(String.init)) == expected, "\(component)")
+                let kinds = Set((patch["target.kind"]?.text ?? "").split(separator: "|").map(String.init))
+                let targets = base.filter { kinds.contains($0.kind) && expected.contains($0.name) }
+                #expect(Set(targets.map(\.name)) == expected, "\(component)")
+                let operations = try Manifest.parse(patch["patch"]?.text ?? "").items
+                #expect(!operations.isEmpty)
+                for operation in operations {
+                    var path = (operation["path"]?.text ?? "").split(separator: "/").joined(separator: ".")
+                    if path.hasSuffix(".-") { path.removeLast(2) }
+                    for target in targets { #expect(target.manifest[path] != nil, "\(component): \(target) \(path)") }
+                }
+            }
+            #expect(try Repository.text("deploy/kubernetes/README.md").contains("components/\(component)"))
+        }
+    }
+
+    @Test func `the page names every secret and config map that base needs, and the operator's`() throws {
+        let page = try Repository.text("deploy/kubernetes/README.md")
+        let volumes =
+            try Workload.all().filter { $0.file.hasPrefix("deploy/kubernetes/base/") }
+            .flatMap { $0.pod?["volumes"]?.items ?? [] }
+            + (Manifest.one("deploy/kubernetes/pushctl.yaml")["spec.volumes"]?.items ?? [])
+        let sources = volumes.flatMap { $0["projected.sources"]?.items ?? [] }
+        let names =
+            volumes.compactMap { $0["secret.secretName"]?.text }
+            + sources.compactMap { $0["secret.name"]?.text ?? $0["configMap.name"]?.text }
+        #expect(names.count >= 12)
+        for name in Set(names) { #expect(page.contains("`\(name)`"), "\(name)") }
+    }
+
+    @Test func `the Ingress on the page carries every path of devices, and none of operators`() throws {
+        let page = try Repository.text("deploy/kubernetes/README.md")
+        let block = try #require(page.firstMatch(of: #/\n    apiVersion: networking[\s\S]*?\n\n/#)).0
+        let manifest = try Manifest.parse(
+            block.split(separator: "\n").map { String($0.dropFirst(4)) }.joined(separator: "\n"))
+        var carried: [String: [String]] = [:]
+        for path in manifest["spec.rules.0.http.paths"]?.items ?? [] {
+            let service = path["backend.service.name"]?.text ?? ""
+            carried[service, default: []].append(try #require(path["path"]?.text))
+        }
+        for (service, folder) in [("token-registry", "TokenRegistry"), ("rules", "Rules")] {
+            let prefixes = carried[service, default: []]
+            let described = try Manifest.one("Services/\(folder)/API/openapi.yaml")["paths"]?.members.map(\.name) ?? []
+            let ours = described.filter { $0.hasPrefix("/v1/") || $0.hasPrefix("/api/") }
+            #expect(ours.count > 5)
+            for path in ours {
+                let isCarried = prefixes.contains { path == $0 || path.hasPrefix("\($0)/") }
+                #expect(isCarried != path.hasPrefix("/v1/operator"), "\(service): \(path)")
+            }
+            for prefix in prefixes {
+                #expect(ours.contains { $0 == prefix || $0.hasPrefix("\(prefix)/") }, "\(prefix)")
+            }
+        }
+    }
+}
