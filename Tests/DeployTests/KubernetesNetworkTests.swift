@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pushctl
 
-/// Who may reach what in the cluster.
+/// The network policies of the cluster.
 @Suite struct KubernetesNetworkTests {
     private let policies: [(name: String, policy: Manifest)]
 

@@ -1,7 +1,7 @@
 import ServiceKit
 import Testing
 
-/// What a cluster does with the manifests over time: restarts, scaling, operating.
+/// The manifests through restarts, scaling and operation.
 @Suite struct KubernetesOperationTests {
     private func kustomization(_ folder: String) throws -> Manifest {
         try Manifest.one("deploy/kubernetes/\(folder)/kustomization.yaml")
@@ -48,7 +48,7 @@ import Testing
         let known = ConfigurationReference([]).variables(of: "pushctl")
             .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE"])
         for entry in container["env"]?.items ?? [] { #expect(known.contains(entry["name"]?.text ?? "")) }
-        // Kept out of base: it is there while somebody operates.
+        // Kept out of base: it runs during an operation only.
         #expect(
             try kustomization("base")["resources"]?.items.contains { $0.text?.contains("pushctl") == true } == false)
     }

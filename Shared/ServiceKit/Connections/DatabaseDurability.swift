@@ -2,14 +2,14 @@ import Postgres
 
 /// The settings of the database server that decide whether a committed row survives a crash and a failover.
 ///
-/// A service acknowledges a message once its rows are committed. Rows that the server then loses are lost for good: the
+/// A service acknowledges a message once its rows are committed. Rows that the server loses later are lost for good: the
 /// broker has no copy any more. deploy/operations/postgres.md says what production needs.
 struct DatabaseDurability: Hashable {
     /// Whether a commit waits for the disk's word at all.
     var fsync: Bool
     /// Whether a page that a crash tore can be put together again.
     var fullPageWrites: Bool
-    /// What a commit waits for, in this service's own sessions: `off`, `local`, `remote_write`, `on` or `remote_apply`.
+    /// The setting of this service's own sessions: `off`, `local`, `remote_write`, `on` or `remote_apply`.
     var synchronousCommit: String
     /// Which standbys a commit waits for; empty for none.
     var synchronousStandbyNames: String
@@ -30,7 +30,7 @@ struct DatabaseDurability: Hashable {
         return try DatabaseDurability(row)
     }
 
-    /// What can lose a committed row, one sentence each; empty when nothing can.
+    /// The settings that can lose a committed row, one sentence each; empty when there are none.
     var risks: [String] {
         var risks: [String] = []
         if !fsync { risks.append("fsync is off: a crash of the database server can lose or damage everything") }

@@ -57,7 +57,7 @@ final class RotatedURL: Sendable {
 }
 
 extension Settings {
-    /// What a connection asks for its address before each try; `nil` when the address came from a variable.
+    /// Reads the address before each try of a connection; `nil` when the address came from a variable.
     ///
     /// - Parameter key: ``ConfigurationKey/amqpURL`` or ``ConfigurationKey/databaseURL``.
     func rotation(of key: ConfigurationKey, logger: Logger) throws(ConfigurationError) -> (@Sendable () -> String?)? {

@@ -2,7 +2,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// Passwords, tokens and texts do not cross a network in clear unless somebody decided so.
+/// Passwords, tokens and texts cross a network in clear only with an explicit setting.
 @Suite struct TransportSecurityTests {
     private func problems(_ environment: [String: String]) -> [String] {
         do {

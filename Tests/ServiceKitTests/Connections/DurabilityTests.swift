@@ -5,7 +5,7 @@ import Testing
 
 @testable import ServiceKit
 
-/// What the database's settings can lose, and that an operator learns of it.
+/// The database's durability settings, and the report of their risks.
 @Suite(.timeLimit(.minutes(2)), .serialized) struct DurabilityTests {
     private static let safe = DatabaseDurability(
         fsync: true, fullPageWrites: true, synchronousCommit: "on", synchronousStandbyNames: "ANY 1 (a, b)",
@@ -105,7 +105,7 @@ import Testing
 }
 
 extension TestContext {
-    /// What the durability condition says while it does not hold.
+    /// The text of the durability condition while it does not hold.
     fileprivate var risks: String? {
         if case .degraded(let risks) = state(DurabilityCheck.condition) { risks } else { nil }
     }

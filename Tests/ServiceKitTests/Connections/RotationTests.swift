@@ -167,7 +167,7 @@ import Testing
         let pool = try test.context.database(schema: "none", migration: 1).pool
         try await test.running([pool]) {
             #expect(try await pool.query("SELECT current_user::text").single(String.self) == role)
-            // The new password stands in the file before the connections end: nobody notices.
+            // The new password is in the file before the connections end: no statement fails for long.
             try await server.execute("ALTER ROLE \(identifier: role) PASSWORD 'second-word'")
             try folder.write("url", url(TestDatabase.serverURL, user: role, password: "second-word"))
             try await end(role, server)
