@@ -40,7 +40,7 @@ struct RulesApp {
 
         let courtesy = Courtesy()
         let events = try context.stage(
-            "events", queues: [.rulesEvents], on: bus,
+            "events", queues: [.rulesEvents], policy: { _ in EventHandler.policy }, on: bus,
             handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,

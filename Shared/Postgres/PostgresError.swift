@@ -64,15 +64,28 @@ extension PostgresError: CustomStringConvertible {
 // MARK: - Consequences
 
 extension PostgresError {
-    /// Nothing is wrong with the statement; the database is away, overloaded, or refusing writes. To be tried again
-    /// later. `commitUnknown` is one too: what follows it must be safe to repeat.
+    /// Nothing is wrong with the statement: the database is away, shutting down, out of resources, or refusing writes. The
+    /// same may be tried again for as long as it takes. `commitUnknown` is one too: what follows it must be safe to repeat.
+    ///
+    /// A statement that ran out of time is none (``isTimeout``): it may be the statement's own doing, and would then run out
+    /// of time for ever.
     package var isOutage: Bool {
         switch code {
-        case .connectionFailed, .connectionLost, .deadlineExceeded, .checkoutTimedOut, .poolClosed, .commitUnknown: true
+        case .connectionFailed, .connectionLost, .checkoutTimedOut, .poolClosed, .commitUnknown: true
         case .sqlState(let state): Self.isOutage(sqlState: state)
-        case .invalidConfiguration, .cancelled, .transactionAborted, .transactionEnded, .copying, .decoding,
+        case .deadlineExceeded, .invalidConfiguration, .cancelled, .transactionAborted, .transactionEnded, .copying,
+            .decoding,
             .statementOutdated:
             false
+        }
+    }
+
+    /// A statement, or the wait for a lock, took longer than allowed. A smaller piece of the same work may succeed. An HTTP
+    /// client may ask again later.
+    package var isTimeout: Bool {
+        switch code {
+        case .deadlineExceeded, .sqlState("57014"), .sqlState("55P03"): true
+        default: false
         }
     }
 
@@ -106,8 +119,8 @@ extension PostgresError {
 
     private static func isOutage(sqlState: String) -> Bool {
         switch sqlState {
-        // Read-only server; lock time-out; statement time-out.
-        case "25006", "55P03", "57014": true
+        // Read-only server.
+        case "25006": true
         default:
             // Connection; resources and disk; shutdown; the system's own I/O.
             ["08", "53", "57P0", "58"].contains { sqlState.hasPrefix($0) }

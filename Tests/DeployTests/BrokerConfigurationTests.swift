@@ -11,6 +11,16 @@ import Testing
         #expect(compose?.contains("./deploy/rabbitmq/rabbitmq.conf:/etc/rabbitmq/rabbitmq.conf:ro") == true)
     }
 
+    @Test func `every broker refuses messages far above what a stage accepts, and no message of ours`() throws {
+        let line = try #require(
+            Repository.text("deploy/rabbitmq/rabbitmq.conf").split(separator: "\n").first {
+                $0.hasPrefix("max_message_size = ")
+            })
+        let limit = try #require(line.split(separator: " ").last.flatMap { Int($0) })
+        #expect((2 * WireCoding.maximumBodySize...8 * WireCoding.maximumBodySize).contains(limit))
+        #expect(try Repository.text("deploy/local/lib/broker.sh").contains("max_message_size"))
+    }
+
     /// For brokers that do not load the definitions.
     @Test func `the command that makes the policy of dead letters is written down as it is`() throws {
         guard case .number(let kept)? = Topology.deadLetters.definition["message-ttl"] else {

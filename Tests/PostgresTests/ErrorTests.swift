@@ -3,21 +3,27 @@ import Testing
 @testable import Postgres
 
 @Suite struct ErrorTests {
-    @Test(arguments: ["08006", "53100", "53300", "57P01", "57P02", "57P03", "57014", "25006", "55P03", "58030"])
+    @Test(arguments: ["08006", "53100", "53300", "57P01", "57P02", "57P03", "25006", "58030"])
     func `a server that cannot serve is an outage`(state: String) {
         #expect(PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
     }
 
-    @Test(arguments: ["23505", "22P02", "42601", "40001", "40P01", "P0001", "57000"])
+    @Test(arguments: ["23505", "22P02", "42601", "40001", "40P01", "P0001", "57000", "57014", "55P03"])
     func `a statement that cannot be served is not an outage`(state: String) {
         #expect(!PostgresError(.sqlState(state), operation: "", detail: "").isOutage)
     }
 
     @Test(arguments: [
-        PostgresError.Code.connectionFailed, .connectionLost, .deadlineExceeded, .checkoutTimedOut, .commitUnknown,
+        PostgresError.Code.connectionFailed, .connectionLost, .checkoutTimedOut, .poolClosed, .commitUnknown,
     ])
     func `a connection that is not to be had is an outage`(code: PostgresError.Code) {
         #expect(PostgresError(code, operation: "", detail: "").isOutage)
+    }
+
+    @Test(arguments: [PostgresError.Code.deadlineExceeded, .sqlState("57014"), .sqlState("55P03")])
+    func `a statement that runs out of time is a time-out and no outage`(code: PostgresError.Code) {
+        let error = PostgresError(code, operation: "", detail: "")
+        #expect(error.isTimeout && !error.isOutage)
     }
 
     @Test func `only serialization failures and deadlocks are retried again and again`() {

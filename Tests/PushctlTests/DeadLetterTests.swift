@@ -17,7 +17,7 @@ import Testing
             let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
             try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
                 try await Topology(apps: [AppID(rawValue: "family-portal")!]).apply(using: administrator)
-                let transactor = AMQPTransactor(configuration, logger: logger)
+                let transactor = try AMQPTransactor(configuration, logger: logger)
                 // A day after the letters of these tests were given up.
                 let now = Timestamp(milliseconds: 1_767_225_600_000 + 86_400_000)
                 try await body(

@@ -8,8 +8,10 @@ import TestSupport
 
 /// A real database with the schema of rules in it.
 enum RulesDatabase {
-    static func withPool<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
-        try await TestSchema.rules.withPool(body)
+    static func withPool<R: Sendable>(
+        statementTimeout: Duration = .seconds(60), _ body: (PostgresPool) async throws -> R
+    ) async throws -> R {
+        try await TestSchema.rules.withPool(statementTimeout: statementTimeout, body)
     }
 
     /// How many rows a table of rules has.

@@ -54,6 +54,70 @@ import Testing
         }
     }
 
+    @Test func `an event whose statement always runs out of time ends as a dead letter, and its neighbours go on`()
+        async throws
+    {
+        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        try await RulesDatabase.withPool(statementTimeout: .milliseconds(700)) { pool in
+            try await pool.execute(
+                """
+                CREATE FUNCTION rules.wait() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN IF NEW.user_id = '666' THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END $$
+                """)
+            try await pool.execute(
+                "CREATE TRIGGER wait BEFORE INSERT ON rules.decision FOR EACH ROW EXECUTE FUNCTION rules.wait()")
+            let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
+            var policy = EventHandler.policy
+            policy.maximumAttempts = 2
+            let stage = Stage(
+                service: "rules", queues: [.rulesEvents], policy: policy, bus: bus,
+                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)),
+                logger: Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() })
+            let running = Task { try await stage.run() }
+            let result: Result<Void, any Error>
+            do {
+                for number in 1...30 {
+                    let user = number == 11 ? 666 : number
+                    publish(
+                        cloudEvent(id: "e-\(number)", data: #"{"name":"Pat","users":[\#(user)]}"#), on: bus)
+                }
+                try await eventually("the neighbours are told", within: .seconds(60)) {
+                    bus.messages(in: Self.notifications).count == 29
+                }
+                let dead = try await eventuallySome("the dead letter", within: .seconds(60)) {
+                    bus.expireRetries()
+                    return bus.messages(in: WorkQueue.rulesEvents.deadName).first
+                }
+                #expect(dead.properties.headers[HeaderName.reason]?.text == "handler-failed")
+                #expect(dead.properties.headers[HeaderName.detail]?.text?.contains("57014") == true)
+                #expect(dead.properties.headers[HeaderName.attempt]?.int == 2)
+                #expect(stage.status.first?.condition == .consuming)
+                result = .success(())
+            } catch { result = .failure(error) }
+            running.cancel()
+            bus.close()
+            _ = await running.result
+            try result.get()
+        }
+    }
+
+    @Test func `events with many recipients are not a hundred to a batch`() throws {
+        let handler = EventHandler(
+            shelf: RuleShelf(RuleBook([try parse(ruleFile())])),
+            store: DecisionStore(
+                pool: PostgresPool(
+                    configuration: try PostgresConfiguration(
+                        url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "tests"),
+                    logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })))
+        func weight(_ recipients: Int) throws -> Int {
+            let users = (0..<recipients).map(String.init).joined(separator: ",")
+            let event = try handler.decode(delivered(cloudEvent(data: #"{"name":"Pat","users":[\#(users)]}"#)))
+            return handler.weight(of: event)
+        }
+        #expect(try [weight(0), weight(1), weight(1000)] == [1, 1, 1000])
+        #expect(EventHandler.policy.batchWeight <= 10 * 1000)
+    }
+
     @Test func `an event is published before it is settled, and its outcomes are kept`() async throws {
         try await withStages { bus, pool in
             bus.holdConfirms(true)

@@ -100,7 +100,7 @@ struct DeadCommand: AsyncParsableCommand {
         _ body: @Sendable (DeadLetterWalk) async throws -> Result
     ) async throws -> Result {
         try await withBroker { administrator in
-            let transactor = AMQPTransactor(try brokerConfiguration(), logger: Environment.logger)
+            let transactor = try AMQPTransactor(try brokerConfiguration(), logger: Environment.logger)
             do {
                 let result = try await body(DeadLetterWalk(administrator: administrator, transactor: transactor))
                 await transactor.close()

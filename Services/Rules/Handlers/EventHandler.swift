@@ -31,6 +31,16 @@ struct EventHandler: StageHandler {
             body: inbound.body)
     }
 
+    /// How many recipients the events of one transaction may have together, unless one alone has more: a few hundred
+    /// milliseconds of the statement time-out's five seconds.
+    static let recipientsPerBatch = 2000
+
+    static var policy: StagePolicy { StagePolicy(batchWeight: recipientsPerBatch) }
+
+    /// The most recipients that an event can have: the elements of all lists in its data. Members of groups come on top;
+    /// a batch of those that is too heavy is halved when its statement runs out of time.
+    func weight(of event: DomainEvent) -> Int { max(1, event.data.listedElements) }
+
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
         let now = now()
         let book = shelf.book
@@ -159,6 +169,17 @@ struct EventDraft {
                 label: "heliograph_rules_notified_users_total",
                 dimensions: labels + [("lane", statement.saying.lane.rawValue)]
             ).increment(by: told)
+        }
+    }
+}
+
+extension JSONValue {
+    /// How many elements all lists have together, those of inner values included.
+    fileprivate var listedElements: Int {
+        switch self {
+        case .array(let elements): elements.reduce(elements.count) { $0 + $1.listedElements }
+        case .object(let members): members.values.reduce(0) { $0 + $1.listedElements }
+        case .null, .bool, .int, .double, .string: 0
         }
     }
 }

@@ -55,7 +55,7 @@ actor GroupCommit {
             for one in company { one.answer.resume() }
         } catch {
             // Whose claim it was is not known of a transaction; of one with a single claim it is.
-            guard company.count > 1, (error as? PostgresError)?.isOutage != true else {
+            guard company.count > 1, (error as? PostgresError).map({ $0.isOutage || $0.isTimeout }) != true else {
                 for one in company { one.answer.resume(throwing: error) }
                 return
             }

@@ -39,15 +39,17 @@ struct CampaignRunner: Service {
     }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<Self.workers { group.addTask { await work() } }
+        try await cancelWhenGracefulShutdown {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<Self.workers { group.addTask { try await work() } }
+                try await group.waitForAll()
             }
         }
     }
 
-    private func work() async {
-        let transactor = AMQPTransactor(amqp, logger: logger)
+    /// - Throws: when the system has no descriptor or thread left.
+    private func work() async throws(AMQPError) {
+        let transactor = try AMQPTransactor(amqp, logger: logger)
         var failures = 0
         while !Task.isCancelled {
             let pause: Duration

@@ -16,9 +16,9 @@ package actor AMQPAdministrator {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    private init(_ configuration: AMQPConfiguration) {
+    private init(_ configuration: AMQPConfiguration) throws(AMQPError) {
         self.configuration = configuration
-        executor = ThreadExecutor("amqp-admin")
+        executor = try ThreadExecutor("amqp-admin")
     }
 
     /// Connects, runs `body`, and disconnects.
@@ -28,7 +28,7 @@ package actor AMQPAdministrator {
         _ configuration: AMQPConfiguration, logger: Logger,
         _ body: @Sendable (AMQPAdministrator) async throws -> R
     ) async throws -> R {
-        let administrator = AMQPAdministrator(configuration)
+        let administrator = try AMQPAdministrator(configuration)
         try await administrator.open()
         do {
             let result = try await body(administrator)

@@ -13,7 +13,9 @@ final class ThreadExecutor: SerialExecutor {
         }
 
         private let contents = Mutex(Contents())
-        private let wakeup = Wakeup()
+        let wakeup: Wakeup
+
+        init(_ resources: SystemResources) { wakeup = Wakeup(resources) }
 
         func add(_ job: UnownedJob) {
             contents.withLock { $0.queue.append(job) }
@@ -37,13 +39,16 @@ final class ThreadExecutor: SerialExecutor {
         }
     }
 
-    private let jobs = Jobs()
+    private let jobs: Jobs
 
-    init(_ name: String) {
-        let jobs = jobs
+    /// - Throws: when the system has no descriptor or thread left.
+    init(_ name: String, _ resources: SystemResources = .real) throws(AMQPError) {
+        let jobs = Jobs(resources)
+        self.jobs = jobs
+        if let fault = jobs.wakeup.fault { throw fault }
         // Not retained: while a job runs, its actor is alive, and the actor keeps the executor.
         let executor = UnownedSerialExecutor(ordinary: self)
-        IOThread.start(name) {
+        try IOThread.start(name, resources) {
             while let job = jobs.next() { job.runSynchronously(on: executor) }
         }
     }

@@ -4,24 +4,44 @@ internal import Synchronization
 
 /// Consumes queues, on a connection and a thread of its own.
 ///
-/// Back-pressure is prefetch: nothing is buffered beyond it. After a reconnect everything unsettled is delivered again
+/// Back-pressure is prefetch, and the bytes of unsettled bodies: past ``maximumBytesInHand`` the socket is hardly read,
+/// so that the broker keeps the rest. A body longer than ``maximumBody`` is dropped while it is read. After a reconnect everything unsettled is delivered again
 /// by the broker; settlements of the old deliveries are dropped, and what nobody had taken yet is too.
 ///
 /// All methods may be called from any task, before ``run()`` too.
 package final class AMQPConsumer: Service, Sendable {
+    /// The longest body that is kept, in bytes: twice as long as any stage accepts.
+    package static let maximumBody = 512 * 1024
+    /// The bytes of unsettled bodies from which on reading pauses, for one consumer. A quarter of a pod's memory limit.
+    package static let maximumBytesInHand = 64 * 1024 * 1024
+
+    private let maximumBytes: Int
     private let configuration: AMQPConfiguration
     private let logger: Logger
-    private let link = Link()
+    private let link: Link
     private let inbox: ConsumerInbox
     private let shelf = ConsumerShelf()
     private let acknowledged: @Sendable ([Duration]) -> Void
 
-    /// - Parameter acknowledged: told, on the consumer's thread, how long each of some deliveries took from being read to
-    ///   its acknowledgement being written.
-    package init(
-        configuration: AMQPConfiguration, logger: Logger,
+    /// - Parameters:
+    ///   - maximumBytes: the bytes of unsettled bodies from which on reading pauses.
+    ///   - acknowledged: gets the times between reading some deliveries and writing their acknowledgements. Called on the
+    ///     consumer's thread.
+    package convenience init(
+        configuration: AMQPConfiguration, maximumBytes: Int = maximumBytesInHand, logger: Logger,
         acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
     ) {
+        self.init(
+            configuration: configuration, maximumBytes: maximumBytes, link: Link(), logger: logger,
+            acknowledged: acknowledged)
+    }
+
+    init(
+        configuration: AMQPConfiguration, maximumBytes: Int = maximumBytesInHand, link: Link, logger: Logger,
+        acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
+    ) {
+        self.maximumBytes = maximumBytes
+        self.link = link
         self.configuration = configuration
         self.logger = logger
         self.acknowledged = acknowledged
@@ -41,11 +61,19 @@ package final class AMQPConsumer: Service, Sendable {
     /// Graceful shutdown cancels all subscriptions, gives what was not taken back to the queues, and waits for what was
     /// taken to be settled, for at most the configuration's `timeouts.drain`. Runs once.
     package func run() async throws {
-        let (inbox, link, shelf, acknowledged) = (inbox, link, shelf, acknowledged)
-        try await Owner(configuration: configuration, name: "in", link: link, logger: logger).run { logger in
-            ConsumerRole(
-                inbox: inbox, link: link, shelf: shelf, logger: logger, backoff: self.configuration.backoff,
-                acknowledged: acknowledged)
+        let (inbox, link, shelf, acknowledged, bytes) = (inbox, link, shelf, acknowledged, maximumBytes)
+        do {
+            try await Owner(configuration: configuration, name: "in", link: link, logger: logger).run { logger in
+                ConsumerRole(
+                    inbox: inbox, link: link, shelf: shelf, logger: logger, backoff: self.configuration.backoff,
+                    maximumBytes: bytes, acknowledged: acknowledged)
+            }
+        } catch {
+            // No thread will serve the subscriptions.
+            let orders = inbox.close()
+            for subscription in orders.subscribed { subscription.end() }
+            for (_, completion) in orders.cancelled { completion() }
+            throw error
         }
     }
 
@@ -60,13 +88,12 @@ package final class AMQPConsumer: Service, Sendable {
     /// Reads a stream, as ``subscribe(queue:prefetch:)`` consumes a queue. Whatever is acknowledged, it stays in the
     /// stream: acknowledging lets the next deliveries come, and nothing can be given back.
     ///
-    /// - Parameter since: From which moment on, in seconds since 1970; asked at each attachment, on the consumer's thread.
-    ///   The first deliveries may be from before it: streams are found by chunk.
+    /// - Parameter start: Where reading begins; asked at each attachment, on the consumer's thread.
     package func read(
-        stream: String, prefetch: UInt16, since: @escaping @Sendable () -> Int64
+        stream: String, prefetch: UInt16, from start: @escaping @Sendable () -> AMQPStreamStart
     ) -> AMQPSubscription {
         precondition(prefetch > 0, "a stream is not read without a prefetch")
-        return inbox.subscribe(stream, prefetch: prefetch, isStream: true) { ["x-stream-offset": .timestamp(since())] }
+        return inbox.subscribe(stream, prefetch: prefetch, isStream: true) { ["x-stream-offset": start().argument] }
     }
 
     /// Tells the broker that these are done. Tags of a channel that is gone are dropped and counted.
@@ -74,6 +101,9 @@ package final class AMQPConsumer: Service, Sendable {
 
     /// Gives these back to their queues, each by itself.
     package func requeue(_ tags: [AMQPDeliveryTag]) { inbox.requeue(tags) }
+
+    /// Has the broker move these to the dead-letter exchange of their queue. A stream's are acknowledged.
+    package func reject(_ tags: [AMQPDeliveryTag]) { inbox.reject(tags) }
 }
 
 /// What the consuming thread shows to the outside.

@@ -5,6 +5,7 @@ final class ConsumerInbox: Sendable {
     struct Orders: Sendable {
         var acknowledged: [AMQPDeliveryTag] = []
         var requeued: [AMQPDeliveryTag] = []
+        var rejected: [AMQPDeliveryTag] = []
         var subscribed: [AMQPSubscription] = []
         var cancelled: [(id: UInt64, completion: @Sendable () -> Void)] = []
     }
@@ -29,6 +30,12 @@ final class ConsumerInbox: Sendable {
     func requeue(_ tags: [AMQPDeliveryTag]) {
         guard !tags.isEmpty else { return }
         contents.withLock { if !$0.isClosed { $0.orders.requeued += tags } }
+        wakeup.signal()
+    }
+
+    func reject(_ tags: [AMQPDeliveryTag]) {
+        guard !tags.isEmpty else { return }
+        contents.withLock { if !$0.isClosed { $0.orders.rejected += tags } }
         wakeup.signal()
     }
 

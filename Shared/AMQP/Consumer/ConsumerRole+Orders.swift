@@ -40,6 +40,7 @@ extension ConsumerRole {
             stale += 1
         }
         for tag in orders.requeued where tag.generation != generation || !tracker.requeue(tag.value) { stale += 1 }
+        for tag in orders.rejected where tag.generation != generation || !tracker.reject(tag.value) { stale += 1 }
         if stale > 0 { shelf.staleSettlements.add(stale, ordering: .relaxed) }
         for subscription in orders.subscribed {
             consumptions[subscription.id] = Consumption(subscription, backoff: Backoff(backoff), nextTry: now)

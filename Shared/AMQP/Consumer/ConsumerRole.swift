@@ -22,6 +22,8 @@ struct ConsumerRole: ConnectionRole {
     let shelf: ConsumerShelf
     let logger: Logger
     let backoff: BackoffPolicy
+    /// While more bytes than this are unsettled, next to nothing is read.
+    let maximumBytes: Int
     /// Told how long each acknowledged delivery took.
     let acknowledged: @Sendable ([Duration]) -> Void
 
@@ -34,7 +36,7 @@ struct ConsumerRole: ConnectionRole {
     private var bursting: [Consumption] = []
     var generation: UInt64 = 0
     var tracker = AckTracker()
-    private var assembler = FrameAssembler()
+    private var assembler = FrameAssembler(maximumBody: AMQPConsumer.maximumBody)
     /// A consume the broker answers by closing the channel was this one's.
     var subscribing: UInt64?
     var isDraining = false
@@ -43,13 +45,14 @@ struct ConsumerRole: ConnectionRole {
 
     init(
         inbox: ConsumerInbox, link: Link, shelf: ConsumerShelf, logger: Logger, backoff: BackoffPolicy,
-        acknowledged: @escaping @Sendable ([Duration]) -> Void
+        maximumBytes: Int, acknowledged: @escaping @Sendable ([Duration]) -> Void
     ) {
         self.inbox = inbox
         self.link = link
         self.shelf = shelf
         self.logger = logger
         self.backoff = backoff
+        self.maximumBytes = maximumBytes
         self.acknowledged = acknowledged
     }
 
@@ -61,7 +64,7 @@ struct ConsumerRole: ConnectionRole {
 
     mutating func lost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> Recovery {
         tracker = AckTracker()
-        assembler = FrameAssembler()
+        assembler = FrameAssembler(maximumBody: AMQPConsumer.maximumBody)
         bursting.removeAll()
         byTag.removeAll()
         let culprit = subscribing
@@ -112,8 +115,22 @@ struct ConsumerRole: ConnectionRole {
     private mutating func delivered(
         _ content: FrameAssembler.Content, _ now: ContinuousClock.Instant
     ) throws(AMQPError) {
-        guard case .delivery(let method, let properties, let body) = content else { return }
-        try tracker.delivered(method.deliveryTag, now: now)
+        switch content {
+        case .delivery(let method, let properties, let body): try delivered(method, properties, body, omitted: 0, now)
+        case .oversized(let method, let properties, let bodySize):
+            logger.warning(
+                "A message is longer than allowed; its body was dropped",
+                metadata: ["bytes": "\(bodySize)", "limit": "\(AMQPConsumer.maximumBody)"])
+            try delivered(method, properties, [], omitted: Int(clamping: bodySize), now)
+        case .returned: return
+        }
+    }
+
+    private mutating func delivered(
+        _ method: Frame.Deliver, _ properties: AMQPProperties, _ body: [UInt8], omitted: Int,
+        _ now: ContinuousClock.Instant
+    ) throws(AMQPError) {
+        try tracker.delivered(method.deliveryTag, bytes: body.count, now: now)
         guard let consumption = consumption(method.consumerTag) else {
             // Was on its way while its consumer was being cancelled.
             giveBack(method.deliveryTag, to: method.consumerTag, now: now)
@@ -125,7 +142,7 @@ struct ConsumerRole: ConnectionRole {
                 queue: consumption.subscription.queue,
                 tag: AMQPDeliveryTag(generation: generation, value: method.deliveryTag),
                 redelivered: method.redelivered, exchange: method.exchange, routingKey: method.routingKey,
-                properties: properties, body: body))
+                properties: properties, body: body, omittedBytes: omitted))
     }
 
     private mutating func consumption(_ tag: String) -> Consumption? {
@@ -162,6 +179,8 @@ struct ConsumerRole: ConnectionRole {
     private static var enough: Int { 64 }
 
     var hasEnough: Bool { tracker.pending >= Self.enough }
+
+    var isFull: Bool { tracker.pendingBytes > maximumBytes }
 
     var deadline: ContinuousClock.Instant? {
         var earliest = tracker.deadline

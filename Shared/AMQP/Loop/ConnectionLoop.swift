@@ -100,12 +100,21 @@ struct ConnectionLoop<Role: ConnectionRole> {
     }
 
     private mutating func serve(_ connection: inout Connection, _ close: inout Frame.Close?) throws(AMQPError) {
+        var lastSip = ContinuousClock.now
+        var wasFull = false
         while true {
             link.wakeup.clear()
             var now = ContinuousClock.now
             stallGuard.tick(now)
+            var most = Self.framesPerTurn
+            if role.isFull {
+                most = now - lastSip >= configuration.heartbeat / 4 ? 1 : 0
+                if !wasFull { logger.notice("Reading pauses: too many bytes are unsettled") }
+            }
+            wasFull = role.isFull
+            if most > 0 { lastSip = now }
             var taken = 0
-            while taken < Self.framesPerTurn, let (channel, frame) = try connection.nextFrame() {
+            while taken < most, taken == 0 || !role.isFull, let (channel, frame) = try connection.nextFrame() {
                 taken += 1
                 try dispatch(frame, channel, &connection, &close, now)
             }
@@ -113,6 +122,11 @@ struct ConnectionLoop<Role: ConnectionRole> {
             stallGuard.tick(now)
             try role.work(&connection, now: now)
             if role.isFinished(now: now) { return }
+            if role.isFull {
+                // One frame now and then keeps the heartbeats of both sides alive.
+                link.wakeup.wait(timeout: sleep(from: now))
+                continue
+            }
             if taken == Self.framesPerTurn || connection.hasBufferedFrames { continue }
             if taken > 0, role.hasEnough {
                 link.wakeup.wait(timeout: min(Self.rest, sleep(from: now)))
@@ -147,10 +161,13 @@ struct ConnectionLoop<Role: ConnectionRole> {
                 .connectionClosed(replyCode: reason.code), operation: "stay connected to \(connection.peer)",
                 detail: reason.text)
         case .blocked(let reason):
+            // The broker reads nothing during an alarm, so unsent data is no sign of a dead peer. Heartbeats still are.
+            connection.limitUnsent(nil)
             link.state = .blocked(reason: reason)
             logger.warning("the broker takes no messages for now", metadata: ["reason": "\(reason)"])
             role.blocked(true)
         case .unblocked:
+            connection.limitUnsent(Connection.unsentLimit)
             link.state = .connected
             logger.info("the broker takes messages again")
             role.blocked(false)

@@ -19,6 +19,8 @@ protocol ConnectionRole: SendableMetatype {
     var deadline: ContinuousClock.Instant? { get }
     /// Whether there is so much in hand that further frames may wait for each other, for a few milliseconds.
     var hasEnough: Bool { get }
+    /// Whether reading pauses because of the bytes in hand.
+    var isFull: Bool { get }
     /// Asked to end, and nothing is left to do.
     func isFinished(now: ContinuousClock.Instant) -> Bool
     /// The thread ends; nobody may be left waiting.

@@ -35,8 +35,14 @@ final class Link: Sendable {
         var hasStarted = false
     }
 
-    let wakeup = Wakeup()
+    let wakeup: Wakeup
+    let resources: SystemResources
     private let shared = Mutex(Shared())
+
+    init(_ resources: SystemResources = .real) {
+        self.resources = resources
+        wakeup = Wakeup(resources)
+    }
 
     var state: AMQPConnectionState {
         get { shared.withLock { $0.connection } }

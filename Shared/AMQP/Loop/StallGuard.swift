@@ -16,13 +16,18 @@ final class StallGuard: Sendable {
     }
 
     private let watched = Mutex(Watched(descriptor: nil, lastTick: .now))
-    private let wakeup = Wakeup()
+    private let wakeup: Wakeup
+    private let resources: SystemResources
     private let limit: Duration
 
     deinit { release() }
 
     /// - Parameter limit: how long the thread may go without ticking while connected.
-    init(limit: Duration) { self.limit = limit }
+    init(limit: Duration, _ resources: SystemResources = .real) {
+        self.limit = limit
+        self.resources = resources
+        wakeup = Wakeup(resources)
+    }
 
     // MARK: - The connection's thread
 
@@ -53,8 +58,9 @@ final class StallGuard: Sendable {
     // MARK: - The guard's own thread
 
     /// Starts watching; `onStall` is told how long the thread had been stuck.
-    func start(_ name: String, onStall: @escaping @Sendable (Duration) -> Void) {
-        IOThread.start("\(name)-guard", stackSize: 256 * 1024) { [self] in
+    func start(_ name: String, onStall: @escaping @Sendable (Duration) -> Void) throws(AMQPError) {
+        if let fault = wakeup.fault { throw fault }
+        try IOThread.start("\(name)-guard", stackSize: 256 * 1024, resources) { [self] in
             while !watched.withLock({ $0.isEnded }) {
                 wakeup.wait(timeout: limit / 8)
                 if let age = breakStalled(.now) { onStall(age) }

@@ -8,15 +8,19 @@ final class Wakeup: Sendable {
     let descriptor: Int32
     private let isSignalled = Atomic(false)
 
-    init() {
-        descriptor = shim_eventfd()
-        precondition(descriptor >= 0, "no file descriptor left for an eventfd")
+    /// Why it cannot be used; `nil` when it can. Asked before a thread sleeps on it.
+    let fault: AMQPError?
+
+    /// - Parameter resources: what makes the eventfd.
+    init(_ resources: SystemResources = .real) {
+        descriptor = resources.eventfd()
+        fault = descriptor >= 0 ? nil : .noResources("an eventfd", errno, "raise the limit of open files (ulimit -n)")
     }
 
-    deinit { close(descriptor) }
+    deinit { if descriptor >= 0 { close(descriptor) } }
 
     func signal() {
-        guard !isSignalled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard descriptor >= 0, !isSignalled.exchange(true, ordering: .acquiringAndReleasing) else { return }
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }

@@ -47,11 +47,14 @@ package final class AMQPDelivery: Sendable {
     package let routingKey: String
     package let properties: AMQPProperties
     package let body: [UInt8]
+    /// The size of the body where it was dropped, since it is longer than ``AMQPConsumer/maximumBody``; otherwise 0.
+    package let omittedBytes: Int
 
     package init(
         queue: String, tag: AMQPDeliveryTag, redelivered: Bool, exchange: String, routingKey: String,
-        properties: AMQPProperties, body: [UInt8]
+        properties: AMQPProperties, body: [UInt8], omittedBytes: Int = 0
     ) {
+        self.omittedBytes = omittedBytes
         self.queue = queue
         self.tag = tag
         self.redelivered = redelivered

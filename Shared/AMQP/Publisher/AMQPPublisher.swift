@@ -12,10 +12,15 @@ package final class AMQPPublisher: Service, Sendable {
     private let configuration: AMQPConfiguration
     private let window: AMQPPublishWindow
     private let logger: Logger
-    private let link = Link()
+    private let link: Link
     private let inbox = PublisherInbox()
 
-    package init(configuration: AMQPConfiguration, window: AMQPPublishWindow = .init(), logger: Logger) {
+    package convenience init(configuration: AMQPConfiguration, window: AMQPPublishWindow = .init(), logger: Logger) {
+        self.init(configuration: configuration, window: window, link: Link(), logger: logger)
+    }
+
+    init(configuration: AMQPConfiguration, window: AMQPPublishWindow = .init(), link: Link, logger: Logger) {
+        self.link = link
         self.configuration = configuration
         self.window = window
         self.logger = logger
@@ -27,12 +32,20 @@ package final class AMQPPublisher: Service, Sendable {
     ///
     /// Graceful shutdown first flushes everything handed over, for at most the configuration's `timeouts.drain`;
     /// cancellation does not wait. Whoever still waits for a confirmation then gets a `closed` error. Runs once.
+    ///
+    /// - Throws: `configuration` when the system has no descriptor or thread left.
     package func run() async throws {
         let idPrefix = "hg-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         let (inbox, link, window) = (inbox, link, window)
-        try await Owner(configuration: configuration, name: "out", link: link, logger: logger).run { logger in
-            PublisherRole(
-                inbox: inbox, link: link, logger: logger, outbox: Outbox(limits: window, idPrefix: idPrefix))
+        do {
+            try await Owner(configuration: configuration, name: "out", link: link, logger: logger).run { logger in
+                PublisherRole(
+                    inbox: inbox, link: link, logger: logger, outbox: Outbox(limits: window, idPrefix: idPrefix))
+            }
+        } catch {
+            // No thread will answer the callers.
+            for job in inbox.close() { job.fail(error) }
+            throw error
         }
     }
 

@@ -41,7 +41,8 @@ struct PublisherRole: ConnectionRole {
     let link: Link
     let logger: Logger
     var outbox: Outbox
-    private var assembler = FrameAssembler()
+    /// Bodies of returned messages are of no use.
+    private var assembler = FrameAssembler(maximumBody: 0)
     private var isBlocked = false
     /// As it was *before* the inbox was last looked into: what was handed over before the end is not overlooked.
     private var ending = Link.Ending.running
@@ -98,7 +99,7 @@ struct PublisherRole: ConnectionRole {
     }
 
     mutating func lost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> Recovery {
-        assembler = FrameAssembler()
+        assembler = FrameAssembler(maximumBody: 0)
         isBlocked = false
         outbox.channelLost(close, now: now)
         return close?.cause == Frame.Close.publish ? .atOnce : .backedOff
@@ -108,6 +109,8 @@ struct PublisherRole: ConnectionRole {
 
     /// Confirms are waited for.
     var hasEnough: Bool { false }
+
+    var isFull: Bool { false }
 
     var deadline: ContinuousClock.Instant? {
         switch ending {

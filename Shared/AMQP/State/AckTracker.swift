@@ -10,6 +10,8 @@ struct AckTracker {
     enum Settlement: Hashable, Sendable {
         case ack(UInt64, multiple: Bool)
         case requeue(UInt64)
+        /// The broker dead-letters it.
+        case reject(UInt64)
     }
 
     /// How long a delivery may hold up what is done behind it: some milliseconds, by which batches differ, since every
@@ -23,35 +25,65 @@ struct AckTracker {
         case settled
     }
 
+    private struct Arrival {
+        let time: ContinuousClock.Instant
+        let bytes: Int
+    }
+
+    /// The most slots. Beyond it the oldest pending delivery becomes a straggler. Otherwise one held delivery would keep
+    /// a slot for every later one.
+    static let longestRun = 8192
+
     private var slots: Deque<Slot> = []
-    /// When each of `slots` was delivered.
-    private var arrivals: Deque<ContinuousClock.Instant> = []
+    /// When each of `slots` was delivered, and its size.
+    private var arrivals: Deque<Arrival> = []
+    /// Pending deliveries older than all `slots`. While there are any, no acknowledgement is `multiple`.
+    private var stragglers: [UInt64: Arrival] = [:]
     private var base: UInt64 = 1
     private var completed = 0
-    private var requeues: [UInt64] = []
+    private var returns: [Settlement] = []
     /// Since when something completed has been waiting to be told.
     private var waitingSince: ContinuousClock.Instant?
 
+    /// The number of slots; at most ``longestRun`` after ``settlements(now:all:)``.
+    var length: Int { slots.count }
+
     /// Deliveries that are not settled by their taker.
     private(set) var pending = 0
+    /// The sizes of their bodies together.
+    private(set) var pendingBytes = 0
     /// How long it took from each delivery to its acknowledgement, since the last ``takeWaits()``.
     private var waits: [Duration] = []
 
     /// Notes a delivery. Tags count up by one on a channel; a gap belongs to no consumer of ours.
-    mutating func delivered(_ tag: UInt64, now: ContinuousClock.Instant) throws(AMQPError) {
+    mutating func delivered(_ tag: UInt64, bytes: Int = 0, now: ContinuousClock.Instant) throws(AMQPError) {
         let next = base + UInt64(slots.count)
         guard tag >= next, tag - next < 1 << 16 else {
             throw AMQPError(
                 .protocolViolation, operation: "receive a delivery", detail: "tag \(tag) came where \(next) was due")
         }
-        for _ in next..<tag { append(.settled, now) }
-        append(.pending, now)
+        for _ in next..<tag { append(.settled, Arrival(time: now, bytes: 0)) }
+        append(.pending, Arrival(time: now, bytes: bytes))
         pending += 1
+        pendingBytes += bytes
+        if slots.count > Self.longestRun { shorten() }
     }
 
-    private mutating func append(_ slot: Slot, _ now: ContinuousClock.Instant) {
+    private mutating func append(_ slot: Slot, _ arrival: Arrival) {
         slots.append(slot)
-        arrivals.append(now)
+        arrivals.append(arrival)
+    }
+
+    /// Takes the oldest deliveries out of the run. A completed one stays until its acknowledgement is sent.
+    private mutating func shorten() {
+        while slots.count > Self.longestRun, let slot = slots.first, let arrival = arrivals.first {
+            switch slot {
+            case .completed: return
+            case .pending: stragglers[base] = arrival
+            case .settled: break
+            }
+            removeFirst()
+        }
     }
 
     private mutating func removeFirst() {
@@ -69,6 +101,11 @@ struct AckTracker {
 
     /// Marks a delivery as done. False when it is not in hand (settled twice, or never delivered).
     mutating func acknowledge(_ tag: UInt64, now: ContinuousClock.Instant) -> Bool {
+        if let arrival = takeStraggler(tag) {
+            waits.append(now - arrival.time)
+            returns.append(.ack(tag, multiple: false))
+            return true
+        }
         guard take(tag, as: .completed) else { return false }
         completed += 1
         if waitingSince == nil { waitingSince = now }
@@ -76,10 +113,22 @@ struct AckTracker {
     }
 
     /// Gives a delivery back to its queue. False when it is not in hand.
-    mutating func requeue(_ tag: UInt64) -> Bool {
-        guard take(tag, as: .settled) else { return false }
-        requeues.append(tag)
+    mutating func requeue(_ tag: UInt64) -> Bool { giveUp(tag, .requeue(tag)) }
+
+    /// Has the broker dead-letter a delivery. Returns false when the delivery is not pending.
+    mutating func reject(_ tag: UInt64) -> Bool { giveUp(tag, .reject(tag)) }
+
+    private mutating func giveUp(_ tag: UInt64, _ settlement: Settlement) -> Bool {
+        guard takeStraggler(tag) != nil || take(tag, as: .settled) else { return false }
+        returns.append(settlement)
         return true
+    }
+
+    private mutating func takeStraggler(_ tag: UInt64) -> Arrival? {
+        guard tag < base, let arrival = stragglers.removeValue(forKey: tag) else { return nil }
+        pending -= 1
+        pendingBytes -= arrival.bytes
+        return arrival
     }
 
     private mutating func take(_ tag: UInt64, as slot: Slot) -> Bool {
@@ -90,14 +139,15 @@ struct AckTracker {
         case .pending:
             slots[index] = slot
             pending -= 1
+            pendingBytes -= arrivals[index].bytes
             return true
         }
     }
 
     /// What to send now. With `all`, what is done behind a slow delivery does not wait for it.
     mutating func settlements(now: ContinuousClock.Instant, all: Bool = false) -> [Settlement] {
-        var settlements = requeues.map { Settlement.requeue($0) }
-        requeues.removeAll(keepingCapacity: true)
+        var settlements = returns
+        returns.removeAll(keepingCapacity: true)
         acknowledgePrefix(now, into: &settlements)
         if completed > 0, let since = waitingSince, all || now - since >= Self.stall {
             acknowledgeSingly(now, into: &settlements)
@@ -112,25 +162,27 @@ struct AckTracker {
     /// Drops the settled prefix, and acknowledges what of it the broker does not know. The last tag named must be one
     /// that it still waits for, or it closes the channel with 406.
     private mutating func acknowledgePrefix(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
+        let mayCover = stragglers.isEmpty
         var last: (tag: UInt64, covers: Int)?
         while let slot = slots.first {
             if case .pending = slot { break }
             if case .completed = slot {
+                if !mayCover, let last { settlements.append(.ack(last.tag, multiple: false)) }
                 last = (base, (last?.covers ?? 0) + 1)
-                waits.append(now - arrivals[arrivals.startIndex])
+                waits.append(now - arrivals[arrivals.startIndex].time)
             }
             removeFirst()
         }
         guard let last else { return }
         completed -= last.covers
-        settlements.append(.ack(last.tag, multiple: last.covers > 1))
+        settlements.append(.ack(last.tag, multiple: mayCover && last.covers > 1))
     }
 
     private mutating func acknowledgeSingly(_ now: ContinuousClock.Instant, into settlements: inout [Settlement]) {
         for index in slots.indices {
             guard case .completed = slots[index] else { continue }
             slots[index] = .settled
-            waits.append(now - arrivals[index])
+            waits.append(now - arrivals[index].time)
             settlements.append(.ack(base + UInt64(index), multiple: false))
         }
         completed = 0

@@ -4,6 +4,8 @@ struct FrameAssembler {
     enum Content: Hashable, Sendable {
         case delivery(Frame.Deliver, AMQPProperties, [UInt8])
         case returned(Frame.Return, AMQPProperties, [UInt8])
+        /// A delivery whose body was dropped while it was read, since it is longer than allowed.
+        case oversized(Frame.Deliver, AMQPProperties, bodySize: UInt64)
     }
 
     private enum Opening {
@@ -15,9 +17,14 @@ struct FrameAssembler {
         case idle
         case expectsHeader(Opening)
         case expectsBody(Opening, AMQPProperties, body: [UInt8], remaining: UInt64)
+        case skipsBody(Opening, AMQPProperties, bodySize: UInt64, remaining: UInt64)
     }
 
     private var state = State.idle
+    private let maximumBody: UInt64
+
+    /// - Parameter maximumBody: the longest body that is put together, in bytes. Of a longer one no byte is kept.
+    init(maximumBody: Int = .max) { self.maximumBody = UInt64(maximumBody) }
 
     /// No more than this is set aside on the word of a header alone.
     private static let trustedReserve: UInt64 = 1 << 20
@@ -37,12 +44,18 @@ struct FrameAssembler {
             state = .idle
             return Self.content(opening, properties, [])
         }
-        state = .expectsBody(opening, properties, body: [], remaining: bodySize)
+        state =
+            bodySize <= maximumBody
+            ? .expectsBody(opening, properties, body: [], remaining: bodySize)
+            : .skipsBody(opening, properties, bodySize: bodySize, remaining: bodySize)
         return nil
     }
 
     /// The content, when this was its last part.
     mutating func body(_ part: [UInt8]) throws(AMQPError) -> Content? {
+        if case .skipsBody(let opening, let properties, let bodySize, let remaining) = state {
+            return try skip(part, opening, properties, bodySize, remaining)
+        }
         guard case .expectsBody(let opening, let properties, var body, let remaining) = state else {
             throw Self.violation("a body without a header")
         }
@@ -57,6 +70,21 @@ struct FrameAssembler {
         body += part
         state = .expectsBody(opening, properties, body: body, remaining: remaining - UInt64(part.count))
         return nil
+    }
+
+    private mutating func skip(
+        _ part: [UInt8], _ opening: Opening, _ properties: AMQPProperties, _ bodySize: UInt64, _ remaining: UInt64
+    ) throws(AMQPError) -> Content? {
+        state = .idle
+        guard UInt64(part.count) <= remaining else { throw Self.violation("a body longer than announced") }
+        guard UInt64(part.count) == remaining else {
+            state = .skipsBody(opening, properties, bodySize: bodySize, remaining: remaining - UInt64(part.count))
+            return nil
+        }
+        return switch opening {
+        case .deliver(let deliver): .oversized(deliver, properties, bodySize: bodySize)
+        case .returned(let returned): .returned(returned, properties, [])
+        }
     }
 
     private static func content(_ opening: Opening, _ properties: AMQPProperties, _ body: [UInt8]) -> Content {

@@ -55,6 +55,17 @@ struct Outbox {
     /// The longest that an exchange counts as closed to us without a try; the first time it is ``missingInterval``.
     static let longestRefusal: Duration = .seconds(30)
 
+    /// The broker's `max_message_size`, as a refusal named it. Believed for a while, since it may be raised.
+    private struct SizeLimit {
+        var bytes: Int
+        var text: String
+        var until: ContinuousClock.Instant
+    }
+
+    /// How long a message size that the broker refused is refused without a try.
+    static let sizeLimitMemory: Duration = .seconds(60)
+
+    private var sizeLimit: SizeLimit?
     private let idPrefix: String
     private var idCounter = 0
     private var pending: Deque<Entry> = []
@@ -91,6 +102,14 @@ struct Outbox {
                 pending.removeFirst()
                 if suspects > window.count { suspects -= 1 }
                 continue
+            }
+            if let sizeLimit, message.body.count > sizeLimit.bytes {
+                if now < sizeLimit.until {
+                    entry.job.settle(entry.index, .returned(code: 406, text: sizeLimit.text))
+                    continue
+                }
+                // Alone: the broker closes the channel of everything under way with it.
+                if suspects == 0 { suspects = window.count + 1 }
             }
             if let refusal = refused[message.exchange] {
                 if now < refusal.nextTry {
@@ -158,13 +177,26 @@ struct Outbox {
 
     private mutating func refuse(_ entry: Entry, _ close: Frame.Close, now: ContinuousClock.Instant) {
         entry.job.settle(entry.index, .returned(code: close.code, text: close.text))
-        // 403 no permission, 404 not found: about the exchange. Others (406 a property) are about the message.
+        // 403 no permission, 404 not found: about the exchange. Others (406 a size or property) are about the message.
+        if close.code == 406, let bytes = Self.sizeLimit(in: close.text) {
+            sizeLimit = SizeLimit(bytes: bytes, text: close.text, until: now + Self.sizeLimitMemory)
+        }
         guard close.code == 403 || close.code == 404 else { return }
         let count = (refused[entry.message.exchange]?.count ?? 0) + 1
         let pause = min(Self.longestRefusal, Self.missingInterval * (1 << min(count - 1, 10)))
         refused[entry.message.exchange] = Refusal(
             code: close.code, text: close.text, count: count,
             nextTry: now + (close.code == 404 ? Self.missingInterval : pause))
+    }
+
+    /// The limit that RabbitMQ names when it refuses a message for its size ("message size 3000000 is larger than configured
+    /// max size 2097152", the same words from 3.8 to 4.x); `nil` for any other text.
+    static func sizeLimit(in text: String) -> Int? {
+        let words = text.split(separator: " ")
+        guard text.contains("message size"), let place = words.lastIndex(of: "size"), words.last != "size" else {
+            return nil
+        }
+        return Int(words[place + 1].prefix { $0.isNumber })
     }
 
     /// Ends every job that is not settled.

@@ -20,11 +20,12 @@ package actor AMQPTransactor {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    package init(_ configuration: AMQPConfiguration, logger: Logger) {
+    /// - Throws: when the system has no descriptor or thread left.
+    package init(_ configuration: AMQPConfiguration, logger: Logger) throws(AMQPError) {
         self.configuration = configuration
-        executor = ThreadExecutor("amqp-tx")
+        executor = try ThreadExecutor("amqp-tx")
         stall = StallGuard(limit: configuration.timeouts.call * 3)
-        stall.start("amqp-tx") { age in
+        try stall.start("amqp-tx") { age in
             logger.warning("The broker takes nothing; the connection is given up", metadata: ["after": "\(age)"])
         }
     }

@@ -49,6 +49,8 @@ extension Connection {
             try check(amqp_basic_ack(state, Self.channel, tag, multiple ? 1 : 0), "acknowledge")
         case .requeue(let tag):
             try check(amqp_basic_nack(state, Self.channel, tag, 0, 1), "requeue")
+        case .reject(let tag):
+            try check(amqp_basic_reject(state, Self.channel, tag, 0), "reject")
         }
     }
 

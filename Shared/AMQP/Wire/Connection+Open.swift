@@ -70,6 +70,10 @@ extension Connection {
         let error = AMQPError(status: status, operation: "connect to \(peer)")
         switch error.code {
         case .tls: throw error
+        case .connectionLost:
+            // The library does not report the errno. A second connection does.
+            let reason = Resolver.reasonOfRefusal(name, port: port)
+            throw AMQPError(.unreachable, operation: error.operation, detail: reason ?? error.detail)
         default: throw AMQPError(.unreachable, operation: error.operation, detail: error.detail)
         }
     }
@@ -94,16 +98,26 @@ extension Connection {
 
     /// A peer that vanished is noticed by the kernel too: unsent data after 30 s, silence after 15 + 3 × 5 s.
     private func tuneSocket() {
-        func set(_ level: Int32, _ name: Int32, _ value: Int32) {
-            var value = value
-            // Best effort: heartbeats find out as well, only later.
-            _ = setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
-        }
-        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 30_000)
+        limitUnsent(Self.unsentLimit)
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
         set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, 15)
         set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, 5)
         set(Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
+    }
+
+    /// How long data may stay unsent.
+    static let unsentLimit = Duration.seconds(30)
+
+    /// Sets how long data may stay unsent before the kernel breaks the connection; `nil` for no limit. Linux applies the
+    /// limit to a live peer that reads nothing as well, such as a broker with an alarm.
+    func limitUnsent(_ limit: Duration?) {
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: (limit ?? .zero).components.seconds * 1000))
+    }
+
+    /// Best effort: heartbeats find out as well, only later.
+    private func set(_ level: Int32, _ name: Int32, _ value: Int32) {
+        var value = value
+        _ = setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
     // MARK: - Login

@@ -22,6 +22,8 @@ package struct AMQPBus: MessageBus {
 
     package func requeue(_ tags: [AMQPDeliveryTag]) { consumer.requeue(tags) }
 
+    package func reject(_ tags: [AMQPDeliveryTag]) { consumer.reject(tags) }
+
     package func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         try await publisher.publish(messages)
     }

@@ -15,6 +15,9 @@ package protocol MessageBus: Sendable {
     /// Gives deliveries back to their queue, for anyone.
     func requeue(_ tags: [AMQPDeliveryTag])
 
+    /// Has the broker move deliveries to the dead-letter exchange of their queue, as they are.
+    func reject(_ tags: [AMQPDeliveryTag])
+
     /// Publishes mandatory, and returns what the broker said to each message, in the same order.
     ///
     /// - Throws: `AMQPError` when nothing can be said: the bus is closed, or the caller was cancelled. Then some of the

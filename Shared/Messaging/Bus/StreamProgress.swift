@@ -1,29 +1,61 @@
-internal import FoundationEssentials
-internal import PushProtocol
+internal import AMQP
 
-/// How far a stream has been read, as the marks that were published to it tell. Pure.
+/// How far a stream has been read, by the numbers of its messages and by the marks that were published to it. Pure, and
+/// without a wall clock: a process whose clock is hours ahead resumes where it stopped, as any other.
 struct StreamProgress {
-    /// How much further back it is read again after an interruption: more than clocks differ.
-    static let overlap = Duration.seconds(3600)
+    /// One message of a stream. The id shows whether a message of the same number belongs to another stream.
+    struct Message: Hashable {
+        let offset: Int64
+        let id: String?
+    }
 
-    private let memory: Duration
+    private enum Position {
+        /// Nothing was read yet, or it is all to be read again.
+        case beginning
+        case after(Message)
+        /// Attached at this message once more; nothing came since.
+        case resuming(Message)
+    }
+
+    private var position = Position.beginning
     /// When those of our marks were published that were not read yet.
-    private var marks: [String: Timestamp] = [:]
+    private var marks: [String: ContinuousClock.Instant] = [:]
     /// Everything that the broker confirmed until then has been read; `nil` before the first mark.
-    private(set) var readUntil: Timestamp?
+    private(set) var readUntil: ContinuousClock.Instant?
 
-    /// - Parameter memory: from how long ago on the stream is read at first.
-    init(memory: Duration) { self.memory = memory }
+    /// Where to attach: at first at the oldest message that the broker keeps. After an interruption reading resumes with the
+    /// last message, whose id shows whether the stream is still the same one.
+    ///
+    /// After an attachment without any delivery the next one is at the beginning.
+    mutating func start() -> AMQPStreamStart {
+        switch position {
+        case .beginning: return .first
+        case .after(let last):
+            position = .resuming(last)
+            return .offset(last.offset)
+        case .resuming:
+            position = .beginning
+            return .first
+        }
+    }
 
-    /// From when on to read now. By time, since an offset says nothing in a stream that was deleted and declared anew.
-    func start(now: Timestamp) -> Timestamp {
-        let earliest = now - memory
-        guard let readUntil else { return earliest }
-        return max(earliest, readUntil - Self.overlap)
+    /// Notes a message that was delivered.
+    ///
+    /// - Returns: whether it is of the stream that was read so far. After a `false` the next ``start()`` is the beginning.
+    mutating func reads(_ message: Message) -> Bool {
+        if case .resuming(let last) = position {
+            let isAnother = message.offset < last.offset || message.offset == last.offset && message.id != last.id
+            guard !isAnother else {
+                position = .beginning
+                return false
+            }
+        }
+        position = .after(message)
+        return true
     }
 
     /// Notes a mark before it is published.
-    mutating func publishes(_ mark: String, at now: Timestamp) { marks[mark] = now }
+    mutating func publishes(_ mark: String, at now: ContinuousClock.Instant) { marks[mark] = now }
 
     /// Notes that a mark was read, ours or another's.
     ///

@@ -6,8 +6,9 @@ package import PushProtocol
 package import ServiceLifecycle
 internal import Synchronization
 
-/// Reads a stream from as long ago as it counts to its end, and then follows it, through reconnects too. What came twice
-/// is applied twice.
+/// Reads a stream from the oldest message that the broker keeps to its end, and then follows it, through reconnects too. An
+/// interruption costs no message, since reading resumes by number and asks no clock. A message that comes twice is applied
+/// twice.
 ///
 /// Where the end is, it finds out by marks (``StreamName``). It publishes one whenever it is attached, every few seconds
 /// until it has read one, and every few minutes from then on, so a stream that does not deliver any more is found out as
@@ -34,7 +35,7 @@ package final class StreamReader: Service, Sendable {
     }
 
     private struct State {
-        var progress: StreamProgress
+        var progress = StreamProgress()
         var waiting: [CheckedContinuation<Void, Never>] = []
         var isOver = false
     }
@@ -45,7 +46,7 @@ package final class StreamReader: Service, Sendable {
     private let publisher: AMQPPublisher
     private let logger: Logger
     private let apply: @Sendable ([[UInt8]]) -> Void
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     private let subscription: Mutex<AMQPSubscription?> = .init(nil)
     /// Each asks for a mark.
     private let requests: AsyncStream<Void>
@@ -64,28 +65,41 @@ package final class StreamReader: Service, Sendable {
         self.publisher = publisher
         self.logger = logger
         self.apply = apply
-        state = Mutex(State(progress: StreamProgress(memory: stream.memory)))
         (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Runs until graceful shutdown, or until its consumer ends.
     package func run() async throws {
-        let subscription = consumer.read(stream: stream.rawValue, prefetch: Self.prefetch) { [self] in
-            request.yield()
-            return state.withLock { $0.progress.start(now: .now) }.seconds
-        }
-        self.subscription.withLock { $0 = subscription }
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.markOnRequest() }
                 group.addTask { await self.keepWatch() }
-                for await burst in subscription.deliveries { self.take(burst) }
+                await self.follow()
                 group.cancelAll()
             }
         }
         state.withLock { $0.isOver = true }
         wakeAll()
-        await subscription.cancel()
+    }
+
+    /// Reads until the consumer or the task ends. A stream that was deleted and declared anew is read from its beginning.
+    private func follow() async {
+        while true {
+            let subscription = consumer.read(stream: stream.rawValue, prefetch: Self.prefetch) { [self] in
+                request.yield()
+                return state.withLock { $0.progress.start() }
+            }
+            self.subscription.withLock { $0 = subscription }
+            var isAnother = false
+            for await burst in subscription.deliveries where !take(burst) {
+                isAnother = true
+                break
+            }
+            await subscription.cancel()
+            guard isAnother else { return }
+            logger.notice(
+                "a stream was declared anew; reading it from its beginning", metadata: ["stream": "\(stream.rawValue)"])
+        }
     }
 
     /// Waits until the stream was read to its end.
@@ -136,16 +150,24 @@ package final class StreamReader: Service, Sendable {
     }
 
     /// How old what is known is; `nil` before the end was reached.
-    private var age: Duration? { state.withLock { $0.progress.readUntil }.map { Timestamp.now - $0 } }
+    private var age: Duration? { state.withLock { $0.progress.readUntil }.map { .now - $0 } }
 
-    private func take(_ burst: [AMQPDelivery]) {
+    /// - Returns: whether these are messages of the stream that was read so far.
+    private func take(_ burst: [AMQPDelivery]) -> Bool {
+        let isSame = state.withLock { state in
+            burst.allSatisfy { delivery in
+                guard let offset = delivery.streamOffset else { return true }
+                return state.progress.reads(.init(offset: offset, id: delivery.properties.messageID))
+            }
+        }
+        guard isSame else { return false }
         var rest: [[UInt8]] = []
         rest.reserveCapacity(burst.count)
         var marks: [String] = []
         for delivery in burst {
             if delivery.exchange == ExchangeName.marks.name {
                 if let id = delivery.properties.messageID { marks.append(id) }
-            } else {
+            } else if delivery.omittedBytes == 0 {
                 rest.append(delivery.body)
             }
         }
@@ -156,11 +178,12 @@ package final class StreamReader: Service, Sendable {
                 .increment(by: rest.count)
         }
         consumer.acknowledge(burst.map(\.tag))
-        guard !marks.isEmpty else { return }
+        guard !marks.isEmpty else { return true }
         let isFirst = state.withLock { state in marks.reduce(false) { state.progress.reads($1) || $0 } }
-        guard isFirst else { return }
+        guard isFirst else { return true }
         wakeAll()
         logger.info("a stream was read to its end", metadata: ["stream": "\(stream.rawValue)"])
+        return true
     }
 
     private func markOnRequest() async {

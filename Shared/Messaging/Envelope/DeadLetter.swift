@@ -36,7 +36,7 @@ package struct DeadLetter: Sendable {
         copy.properties.dropWhatIsNotOurs()
         for name in [
             HeaderName.attempt, HeaderName.firstSeen, HeaderName.reason, HeaderName.detail, HeaderName.queue,
-            HeaderName.service, HeaderName.failedAt,
+            HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered,
         ] {
             copy.properties.headers[name] = nil
         }

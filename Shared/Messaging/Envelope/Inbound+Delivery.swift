@@ -29,5 +29,15 @@ extension Inbound {
 
 extension AMQPDelivery {
     /// How often the broker has had this message back from a consumer, where it says so (quorum queues do).
-    var deliveryCount: Int64 { properties.headers["x-delivery-count"]?.int ?? 0 }
+    var deliveryCount: Int64 { redelivered ? properties.headers["x-delivery-count"]?.int ?? 0 : 0 }
+
+    /// Whether the handler failed about this message when it was alone, the last time that it was here.
+    var failedAlone: Bool {
+        exchange == ExchangeName.return.name && properties.headers[HeaderName.failedAlone] != nil
+    }
+
+    /// Whether it was delivered before it was set aside (``Redirection``), which the broker does not know any more.
+    var wasRedeliveredBefore: Bool {
+        exchange == ExchangeName.return.name && properties.headers[HeaderName.redelivered] != nil
+    }
 }

@@ -13,11 +13,33 @@ struct Redirection: Sendable {
     static let maximumCode = 64
 
     /// The copy that waits in `level` and comes back to the queue it was taken from, as its `attempt`-th attempt.
+    ///
+    /// Two headers carry facts that the broker does not know of the copy: the handler failed about the message alone, or
+    /// the message was delivered before.
     func again(
-        _ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, attempt: Int, body: [UInt8]? = nil
+        _ delivery: AMQPDelivery, as inbound: Inbound, at level: RetryLevel, attempt: Int,
+        because reason: Reason? = nil, body: [UInt8]? = nil
     ) -> AMQPMessage {
         var message = copy(delivery, as: inbound, to: .retry(level), body: body)
         message.properties.headers[HeaderName.attempt] = .int(Int64(attempt))
+        switch reason?.code {
+        case ReasonCode.handlerFailed: message.properties.headers[HeaderName.failedAlone] = .bool(true)
+        case ReasonCode.setAside:
+            message.properties.headers[HeaderName.redelivered] = inbound.redelivered ? .bool(true) : nil
+            message.properties.headers[HeaderName.failedAlone] = delivery.failedAlone ? .bool(true) : nil
+        default: break
+        }
+        return message
+    }
+
+    /// The same without the headers that the message came with, for one whose headers cannot be published again.
+    func bareDeadLetter(
+        _ delivery: AMQPDelivery, as inbound: Inbound, because reason: Reason, at now: Timestamp
+    ) -> AMQPMessage {
+        var message = deadLetter(delivery, as: inbound, because: reason, at: now)
+        message.properties.headers = message.properties.headers.filter { HeaderName.all.contains($0.key) }
+        // A publisher's own, unless it came through the exchange that only stages write to.
+        if delivery.exchange != ExchangeName.return.name { message.properties.headers[HeaderName.traceparent] = nil }
         return message
     }
 
@@ -42,6 +64,8 @@ struct Redirection: Sendable {
     {
         var properties = delivery.properties.ofCopy
         properties.dropWhatIsNotOurs()
+        properties.headers[HeaderName.failedAlone] = nil
+        properties.headers[HeaderName.redelivered] = nil
         properties.headers.merge([
             HeaderName.exchange: .text(inbound.exchange),
             HeaderName.routingKey: .text(inbound.routingKey),

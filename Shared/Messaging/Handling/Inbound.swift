@@ -54,7 +54,7 @@ package struct Inbound: Sendable {
     package var type: String? { delivery.properties.type }
     package var body: [UInt8] { delivery.body }
     /// The broker delivered it before, to someone who did not settle it.
-    package var redelivered: Bool { delivery.redelivered }
+    package var redelivered: Bool { delivery.redelivered || delivery.wasRedeliveredBefore }
     /// The AMQP headers whose values are text.
     package var headers: [String: String] { delivery.properties.headers.compactMapValues(\.text) }
 }

@@ -19,10 +19,18 @@ package protocol StageHandler: Sendable {
     /// Cancelled, because the drain deadline passed, it may still return verdicts, and promptly: they are carried out.
     ///
     /// - Throws: `Outage` when something this stage depends on is away: the batch is held and tried again, and no
-    ///   attempt is counted. Anything else, and a wrong number of verdicts, is this handler's failure: the messages are
-    ///   handled again one by one, and one that fails alone is retried through the delay levels, and dead-lettered as
-    ///   `handler-failed` after the last attempt.
+    ///   attempt is counted. Anything else, a statement that ran out of time included, and a wrong number of verdicts, is
+    ///   this handler's failure: the batch is halved until the failing message is alone. That one is retried through the
+    ///   delay levels, alone from then on, and dead-lettered as `handler-failed` after the last attempt.
     func handle(_ batch: [Delivery<Message>]) async throws -> [Verdict]
+
+    /// How much work a message is, in units of the stage's own, such as recipients; at least 1. Asked only where the
+    /// policy has a ``StagePolicy/batchWeight``.
+    func weight(of message: Message) -> Int
+}
+
+extension StageHandler {
+    package func weight(of message: Message) -> Int { 1 }
 }
 
 /// Nothing is wrong with these messages: something the stage depends on is away.

@@ -6,6 +6,9 @@ package struct StagePolicy: Sendable {
     /// The most bytes that their bodies have together, unless one alone has more: messages that lead to much work are as
     /// long, and none of a batch is settled before all of it is done.
     package var batchBytes: Int
+    /// The most that the messages of one call of the handler may weigh together (``StageHandler/weight(of:)``), unless one
+    /// alone weighs more.
+    package var batchWeight: Int
     /// How long the first message of a batch waits for company, while ``promptBatches`` run.
     package var batchAge: Duration
     /// The most unsettled messages the broker lends to one queue's consumer: what a crash hands out again. (One more just
@@ -23,19 +26,24 @@ package struct StagePolicy: Sendable {
     package var unroutableRounds: Int?
     /// How long batches in flight may take to finish once the process was asked to stop.
     package var drainDeadline: Duration
+    /// How long a delivery may be in hand before its handling begins, such as during an outage. After that it goes back to
+    /// the queue. RabbitMQ's `consumer_timeout` closes the channel after 30 minutes.
+    package var holdLimit: Duration
     /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.
     package var backoff: Backoff
     /// Where the queue's messages are taken in and handled; `nil` leaves it to Swift's own pool of threads.
     package var executor: (any TaskExecutor)?
 
     package init(
-        batchSize: Int = 100, batchBytes: Int = .max, batchAge: Duration = .milliseconds(5), prefetch: UInt16 = 300,
-        concurrentBatches: Int = 4, promptBatches: Int = 1, maximumAttempts: Int = 8, unroutableRounds: Int? = 3,
-        drainDeadline: Duration = .seconds(20), backoff: Backoff = Backoff(), executor: (any TaskExecutor)? = nil
+        batchSize: Int = 100, batchBytes: Int = .max, batchWeight: Int = .max, batchAge: Duration = .milliseconds(5),
+        prefetch: UInt16 = 300, concurrentBatches: Int = 4, promptBatches: Int = 1, maximumAttempts: Int = 8,
+        unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(20), holdLimit: Duration = .seconds(1200),
+        backoff: Backoff = Backoff(), executor: (any TaskExecutor)? = nil
     ) {
         precondition(batchSize > 0 && prefetch > 0 && concurrentBatches > 0, "a stage takes at least one message")
         self.batchSize = batchSize
         self.batchBytes = batchBytes
+        self.batchWeight = batchWeight
         self.batchAge = batchAge
         self.prefetch = prefetch
         self.concurrentBatches = concurrentBatches
@@ -43,6 +51,7 @@ package struct StagePolicy: Sendable {
         self.maximumAttempts = maximumAttempts
         self.unroutableRounds = unroutableRounds
         self.drainDeadline = drainDeadline
+        self.holdLimit = holdLimit
         self.backoff = backoff
         self.executor = executor
     }

@@ -8,7 +8,7 @@
 /// | `heliograph_messages_retried_total` | counter | stage, queue, level, reason | copies that wait in a retry level |
 /// | `heliograph_messages_dead_lettered_total` | counter | stage, queue, reason | copies kept for a person |
 /// | `heliograph_messages_discarded_total` | counter | stage, queue, reason | messages rightly of no consequence |
-/// | `heliograph_messages_given_back_total` | counter | stage, queue | unsettled, requeued by a pause or a shutdown |
+/// | `heliograph_messages_given_back_total` | counter | stage, queue | unsettled, requeued by a pause, a shutdown or a long outage |
 /// | `heliograph_messages_in_flight` | gauge | stage, queue | messages being handled, published or held |
 /// | `heliograph_batch_messages` | recorder | stage, queue | messages in a batch |
 /// | `heliograph_handle_seconds` | timer | stage, queue, answer | the handler's time for a batch: decided, outage, failed |

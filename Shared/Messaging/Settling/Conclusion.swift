@@ -62,4 +62,16 @@ package enum ReasonCode {
     package static let outboundRefused = "outbound-refused"
     /// No queue takes what the message led to: it is tried again later, however often it was.
     package static let outboundUnroutable = "outbound-unroutable"
+    /// The copy for a retry level or the dead-letter queue cannot be published with the headers that the message came with.
+    package static let copyRefused = "copy-refused"
+    /// A copy without those headers cannot be published either. The broker moves the message to the dead-letter queue and
+    /// notes this reason.
+    package static let rejected = "rejected"
+    /// The message was returned often before its handling began. It waits in a retry level.
+    package static let setAside = "set-aside"
+}
+
+extension Reason {
+    static let setAside = Reason(
+        code: ReasonCode.setAside, detail: "returned often without being begun; its returns are counted anew")
 }

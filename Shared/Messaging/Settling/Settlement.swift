@@ -12,8 +12,8 @@ struct Settlement: Sendable {
         /// The message itself, on to where it goes next.
         case move(AMQPMessage)
         case acknowledge
-        /// Not even its own copy can be published: it goes back, and the broker's delivery limit dead-letters it.
-        case requeue
+        /// Not even its own copy can be published: the broker moves the message to its dead-letter queue as it is.
+        case reject
     }
 
     let inbound: Inbound
@@ -21,6 +21,8 @@ struct Settlement: Sendable {
     private let redirection: Redirection
     private var outbound: [Outbound]
     private var copy: Copy
+    /// Whether the copy is one without the headers that the message came with.
+    private var isBare = false
     private var cannotBeCopied = false
     /// How many more rounds without a way for its outbound the message may stay; `nil` for as long as it takes.
     private var patience: Int?
@@ -40,8 +42,8 @@ struct Settlement: Sendable {
     /// What names it to the broker.
     var tag: AMQPDeliveryTag { inbound.delivery.tag }
 
-    /// Whether it can only go back to its queue.
-    var isHopeless: Bool { cannotBeCopied }
+    /// Whether only the broker can move it.
+    var isRejected: Bool { cannotBeCopied }
 
     /// How many messages its next step publishes.
     var wanted: Int {
@@ -54,7 +56,7 @@ struct Settlement: Sendable {
     }
 
     var next: Step {
-        if cannotBeCopied { return .requeue }
+        if cannotBeCopied { return .reject }
         if !outbound.isEmpty { return .publish(outbound) }
         return switch copy {
         case .none: .acknowledge
@@ -72,7 +74,7 @@ struct Settlement: Sendable {
         guard !outbound.isEmpty else {
             switch answers.first {
             case .confirmed: copy = .none
-            case .returned(let code, _) where Settlement.isForever(code): cannotBeCopied = true
+            case .returned(let code, let text) where Settlement.isForever(code): copyWasRefused(code, text, now: now)
             case .nacked, .returned, nil: break
             }
             return
@@ -111,11 +113,34 @@ struct Settlement: Sendable {
         copy = Settlement.copy(of: inbound, for: conclusion, remainder: nil, redirection: redirection)
     }
 
+    /// Takes the refusal of the message's own copy. 501 and 502 are about its headers, so the next copy goes without them.
+    /// After any other refusal only the broker can move the message.
+    private mutating func copyWasRefused(_ code: Int, _ text: String, now: Timestamp) {
+        let refusal = "its copy cannot be published: \(code) \(text)"
+        let before = conclusion.reason.map { "; before that: \($0.code): \($0.detail)" } ?? ""
+        guard !isBare, code != Settlement.preconditionFailed else {
+            cannotBeCopied = true
+            conclusion = .deadLetter(Reason(code: ReasonCode.rejected, detail: refusal + before))
+            return
+        }
+        isBare = true
+        let reason: Reason
+        if case .deadLetter(let known) = conclusion {
+            reason = known
+        } else {
+            reason = Reason(code: ReasonCode.copyRefused, detail: refusal + before)
+        }
+        conclusion = .deadLetter(reason)
+        copy = .due(redirection.bareDeadLetter(inbound.delivery, as: inbound, because: reason, at: now))
+    }
+
     private static let detours: [RetryLevel] = [.seconds5, .seconds30, .minutes2, .minutes15]
 
-    /// Reply codes about the message itself, not about the broker: 501 frame error, 502 syntax error. Everything else
-    /// an operator can put right while the message waits.
-    private static func isForever(_ code: Int) -> Bool { code == 501 || code == 502 }
+    /// Reply codes about the message itself, not about the broker: 406 precondition failed (such as a body above
+    /// `max_message_size`), 501 frame error, 502 syntax error. Everything else an operator can put right while the message
+    /// waits.
+    private static func isForever(_ code: Int) -> Bool { code == preconditionFailed || code == 501 || code == 502 }
+    private static let preconditionFailed = 406
 
     private static func copy(
         of inbound: Inbound, for conclusion: Conclusion, remainder: [UInt8]?, redirection: Redirection
@@ -123,10 +148,14 @@ struct Settlement: Sendable {
         let delivery = inbound.delivery
         return switch conclusion {
         case .done, .discard: .none
-        case .retry(let level, _):
-            .due(redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt + 1, body: remainder))
-        case .postpone(let level, _):
-            .due(redirection.again(delivery, as: inbound, at: level, attempt: inbound.attempt, body: remainder))
+        case .retry(let level, let reason):
+            .due(
+                redirection.again(
+                    delivery, as: inbound, at: level, attempt: inbound.attempt + 1, because: reason, body: remainder))
+        case .postpone(let level, let reason):
+            .due(
+                redirection.again(
+                    delivery, as: inbound, at: level, attempt: inbound.attempt, because: reason, body: remainder))
         case .deadLetter(let reason):
             .due(redirection.deadLetter(delivery, as: inbound, because: reason, at: .now, body: remainder))
         }

@@ -87,7 +87,7 @@ struct Settler: Sendable {
             switch settlement.next {
             case .publish(let outbound): for message in outbound { pile.add(message) }
             case .move(let copy): pile.add(copy)
-            case .acknowledge, .requeue: break
+            case .acknowledge, .reject: break
             }
         }
         let answers = try await bus.publish(pile.messages)
@@ -147,10 +147,10 @@ struct Settler: Sendable {
     private func finish(_ settlements: [Settlement]) -> [Settlement] {
         var open: [Settlement] = []
         var done: [Settlement] = []
-        var hopeless: [AMQPDeliveryTag] = []
+        var rejected: [Settlement] = []
         for settlement in settlements {
-            if settlement.isHopeless {
-                hopeless.append(settlement.tag)
+            if settlement.isRejected {
+                rejected.append(settlement)
             } else if settlement.wanted > 0 {
                 open.append(settlement)
             } else {
@@ -158,9 +158,10 @@ struct Settler: Sendable {
             }
         }
         if !done.isEmpty { bus.acknowledge(done.map(\.tag)) }
-        if !hopeless.isEmpty { bus.requeue(hopeless) }
+        if !rejected.isEmpty { bus.reject(rejected.map(\.tag)) }
         metrics.settled(done)
-        for settlement in done where !settlement.conclusion.isDone { report(settlement) }
+        metrics.settled(rejected)
+        for settlement in done + rejected where !settlement.conclusion.isDone { report(settlement) }
         return open
     }
 
@@ -190,8 +191,12 @@ struct Settler: Sendable {
                 logger.warning(
                     "The broker could not take a message; it is published again", metadata: Self.place(of: message))
             case .returned(let code, let text):
+                let next =
+                    code == 406 || code == 501 || code == 502
+                    ? "The broker can never take a message; its cause is dead-lettered"
+                    : "A message reached no queue and is published again: apply the topology, or check its permissions"
                 logger.error(
-                    "A message reached no queue and is published again: apply the topology, or check its permissions",
+                    "\(next)",
                     metadata: Self.place(of: message).merging([LogKey.reply: "\(code) \(text)"]) { $1 })
             }
         }

@@ -5,6 +5,7 @@ internal import PushProtocol
 struct AnyStageHandler: Sendable {
     let decode: @Sendable (consuming Inbound) throws(WireError) -> any Readable
     let handle: @Sendable ([any Readable]) async throws -> [Verdict]
+    let weight: @Sendable (any Readable) -> Int
 
     init<Handler: StageHandler>(_ handler: Handler) {
         decode = { (inbound) throws(WireError) -> any Readable in
@@ -18,6 +19,7 @@ struct AnyStageHandler: Sendable {
             for delivery in deliveries { batch.append(unsafeDowncast(delivery, to: Delivery<Handler.Message>.self)) }
             return try await handler.handle(batch)
         }
+        weight = { handler.weight(of: unsafeDowncast($0, to: Delivery<Handler.Message>.self).message) }
     }
 }
 

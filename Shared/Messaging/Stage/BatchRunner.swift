@@ -24,6 +24,13 @@ struct BatchRunner: Sendable {
     }
 
     func run(_ work: Work) async -> WorkResult {
+        switch work.purpose {
+        case .handling: await handle(work)
+        case .settingAside: await setAside(work.deliveries) ? .settled : .givenBack
+        }
+    }
+
+    private func handle(_ work: Work) async -> WorkResult {
         var poison: [Settlement] = []
         var readable: [any Readable] = []
         readable.reserveCapacity(work.deliveries.count)
@@ -46,44 +53,54 @@ struct BatchRunner: Sendable {
     }
 
     private func decode(_ inbound: consuming Inbound) throws(WireError) -> any Readable {
-        try handler.decode(inbound)
+        let omitted = inbound.delivery.omittedBytes
+        guard omitted == 0 else { throw .tooLarge(bytes: omitted, limit: AMQPConsumer.maximumBody) }
+        return try handler.decode(inbound)
     }
 
+    /// Hands the messages to the handler, all at once where the policy's weight allows it. A failure halves the next
+    /// portion, and a success doubles it, so that one bad message among many is alone after a few calls.
     private func run(_ work: Work, _ messages: [any Readable]) async -> WorkResult {
-        guard !messages.isEmpty else { return .settled }
-        if work.isIsolated { return await runSingly(work, messages) }
-        switch await answer(messages) {
-        case .verdicts(let verdicts):
-            return await settle(messages, verdicts)
-        case .outage(let what):
-            return .held(work.left(messages.map(\.inbound.delivery)), by: what)
-        case .cancelled:
-            return giveBack(messages)
-        case .failed(let failure) where messages.count == 1:
-            return await settle(messages[0], failure: failure)
-        case .failed(let failure):
-            logger.warning(
-                "A batch failed and is handled again one by one",
-                metadata: [LogKey.count: "\(messages.count)", LogKey.error: "\(failure)"])
-            var work = work
-            work.isIsolated = true
-            return await runSingly(work, messages)
-        }
-    }
-
-    /// One after the other, each settled before the next begins.
-    private func runSingly(_ work: Work, _ messages: [any Readable]) async -> WorkResult {
-        for (index, message) in messages.enumerated() {
+        var work = work
+        var rest = messages[...]
+        while !rest.isEmpty {
+            let isWhole = work.portion == nil && policy.batchWeight == .max
+            let portion = isWhole ? messages : portion(of: rest, atMost: work.portion)
             let result: WorkResult
-            switch await answer([message]) {
-            case .verdicts(let verdicts): result = await settle([message], verdicts)
-            case .failed(let failure): result = await settle(message, failure: failure)
-            case .outage(let what): return .held(work.left(messages[index...].map(\.inbound.delivery)), by: what)
-            case .cancelled: return giveBack(messages[index...])
+            switch await answer(portion) {
+            case .verdicts(let verdicts):
+                result = await settle(portion, verdicts)
+                work.portion = work.portion.map { $0 * 2 }
+            case .outage(let what): return .held(work.left(rest.map(\.inbound.delivery)), by: what)
+            case .cancelled: return await giveBack(rest.map(\.inbound.delivery))
+            case .failed(let failure) where portion.count == 1:
+                result = await settle(portion[0], failure: failure)
+            case .failed(let failure):
+                work.portion = portion.count / 2
+                logger.warning(
+                    "A batch failed; handling it again in halves",
+                    metadata: [LogKey.count: "\(portion.count)", LogKey.error: "\(failure)"])
+                continue
             }
-            guard case .settled = result else { return giveBack(messages[(index + 1)...]) }
+            rest = rest.dropFirst(portion.count)
+            guard case .settled = result else {
+                return rest.isEmpty ? result : await giveBack(rest.map(\.inbound.delivery))
+            }
         }
         return .settled
+    }
+
+    /// The messages at the head of `rest` for one call of the handler: at least one, and no more than weigh as much as the
+    /// policy allows.
+    private func portion(of rest: ArraySlice<any Readable>, atMost limit: Int?) -> [any Readable] {
+        let most = limit.map { rest.prefix(max(1, $0)) } ?? rest
+        guard policy.batchWeight < .max else { return Array(most) }
+        var weight = 0
+        let light = most.prefix { message in
+            weight += max(1, handler.weight(message))
+            return weight <= policy.batchWeight
+        }
+        return Array(light.isEmpty ? most.prefix(1) : light)
     }
 
     private func answer(_ messages: [any Readable]) async -> Answer {
@@ -110,17 +127,22 @@ struct BatchRunner: Sendable {
         }
     }
 
-    /// What was decided by the time of a cancellation is still settled, for a short while: given back, it would be done
-    /// again. The task is its own, since the broker's confirms do not come to one that is cancelled.
+    /// Carries verdicts out that came in time for a cancellation too: their messages would be handled again otherwise.
     private func settle(_ messages: [any Readable], _ verdicts: [Verdict]) async -> WorkResult {
-        guard Task.isCancelled else { return await carryOut(messages, verdicts) ? .settled : .givenBack }
-        let settling = Task { await carryOut(messages, verdicts) }
+        await despiteCancellation { await carryOut(messages, verdicts) } ? .settled : .givenBack
+    }
+
+    /// Settles, for a short while after a cancellation too. The task is its own then, since a cancelled one gets no
+    /// confirms.
+    private func despiteCancellation(_ settle: @escaping @Sendable () async -> Bool) async -> Bool {
+        guard Task.isCancelled else { return await settle() }
+        let settling = Task { await settle() }
         let limit = Task {
             try await Task.sleep(for: Self.lastSettling)
             settling.cancel()
         }
         defer { limit.cancel() }
-        return await settling.value ? .settled : .givenBack
+        return await settling.value
     }
 
     private func carryOut(_ messages: [any Readable], _ verdicts: [Verdict]) async -> Bool {
@@ -153,10 +175,25 @@ struct BatchRunner: Sendable {
         return await settler.carryOut([settlement]) ? .settled : .givenBack
     }
 
-    private func giveBack(_ messages: some Collection<any Readable>) -> WorkResult {
-        metrics.givenBack(queue, messages.count)
-        bus.requeue(messages.map(\.inbound.delivery.tag))
+    /// Gives deliveries back to the queue. One that the broker has had back often is moved to a retry level instead.
+    private func giveBack(_ deliveries: [AMQPDelivery]) async -> WorkResult {
+        let often = deliveries.filter(Suspicion.isNearLimit)
+        let tags = deliveries.filter { !Suspicion.isNearLimit($0) }.map(\.tag)
+        metrics.givenBack(queue, tags.count)
+        bus.requeue(tags)
+        if !often.isEmpty { _ = await despiteCancellation { await setAside(often) } }
         return .givenBack
+    }
+
+    /// Moves deliveries to the shortest retry level. No attempt is counted, and the broker counts returns from nothing.
+    private func setAside(_ deliveries: [AMQPDelivery]) async -> Bool {
+        let now = Timestamp.now
+        return await settler.carryOut(
+            deliveries.map {
+                Settlement(
+                    Inbound($0, queue: queue, now: now), conclusion: .postpone(.seconds5, .setAside),
+                    redirection: redirection)
+            })
     }
 }
 

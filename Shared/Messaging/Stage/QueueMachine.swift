@@ -10,6 +10,8 @@ struct QueueMachine: Sendable {
         case delivered([AMQPDelivery])
         /// What waited when the timer was armed has waited long enough.
         case aged
+        /// Half of the policy's `holdLimit` has passed since the hold timer was armed.
+        case holdTimePassed
         case finished(Work.ID, WorkResult)
         case retryDue(Work.ID)
         case subscriptionEnded
@@ -22,6 +24,8 @@ struct QueueMachine: Sendable {
         case subscribe(prefetch: UInt16)
         case unsubscribe
         case armAge
+        /// Deliveries wait or are held: report ``Event/holdTimePassed`` in half of the policy's `holdLimit`.
+        case armHold
         case start(Work)
         /// Work that met an outage is due again after a back-off.
         case armRetry(Work.ID, afterFailures: Int)
@@ -37,6 +41,11 @@ struct QueueMachine: Sendable {
     /// How many at the head of `waiting` are of age.
     private var ripe = 0
     private var ageIsArmed = false
+    private var holdIsArmed = false
+    /// The deliveries that waited or were held when the hold timer last fired.
+    private var inHandBefore: Set<AMQPDeliveryTag> = []
+    /// The newest connection that delivered something.
+    private var generation: UInt64 = 0
     private var running: [Work.ID: Work] = [:]
     private var held: [Work.ID: Work] = [:]
     private var nextID = 0
@@ -60,6 +69,7 @@ struct QueueMachine: Sendable {
         switch event {
         case .delivered(let deliveries): delivered(deliveries)
         case .aged: aged()
+        case .holdTimePassed: holdTimePassed()
         case .finished(let id, let result): finished(id, result)
         case .retryDue(let id): release([id])
         case .subscriptionEnded: intake.ended()
@@ -69,7 +79,8 @@ struct QueueMachine: Sendable {
         }
     }
 
-    private mutating func delivered(_ deliveries: [AMQPDelivery]) -> [Action] {
+    private mutating func delivered(_ burst: [AMQPDelivery]) -> [Action] {
+        let deliveries = ofThisConnection(burst)
         waiting += deliveries
         guard intake.mode == .running else { return stop([]) }
         let isTrusted = deliveries.contains { !suspicion.suspects($0) }
@@ -86,6 +97,8 @@ struct QueueMachine: Sendable {
         guard let work = running.removeValue(forKey: id) else { return [] }
         inFlight -= work.deliveries.count
         switch result {
+        case _ where work.purpose == .settingAside:
+            return schedule()
         case .settled:
             if work.isSuspect { suspicion.survived() }
             outage = nil
@@ -93,12 +106,17 @@ struct QueueMachine: Sendable {
         case .givenBack:
             return schedule()
         case .held(var left, let what):
-            guard intake.mode == .running else { return [.giveBack(left.deliveries.map(\.tag))] }
+            left.deliveries.removeAll { $0.tag.generation < generation }
+            guard intake.mode == .running else { return giveBack(left.deliveries) }
+            guard !left.deliveries.isEmpty else {
+                outage = what
+                return schedule()
+            }
             left.outages += 1
             held[id] = left
             inFlight += left.deliveries.count
             outage = what
-            return [.armRetry(id, afterFailures: left.outages)]
+            return [.armRetry(id, afterFailures: left.outages)] + armHoldIfNeeded()
         }
     }
 
@@ -115,15 +133,78 @@ struct QueueMachine: Sendable {
     private mutating func stop(_ actions: [Action]) -> [Action] {
         let isPause = intake.mode == .paused
         let stays = { (delivery: AMQPDelivery) in isPause && Suspicion.mustStay(delivery) }
-        let tags =
-            waiting.filter { !stays($0) }.map(\.tag)
-            + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries.map(\.tag) }
+        let left = waiting.filter { !stays($0) } + held.sorted { $0.key < $1.key }.flatMap { $1.deliveries }
         waiting = waiting.filter(stays)
         ripe = 0
         inFlight -= held.values.reduce(0) { $0 + $1.deliveries.count }
         held = [:]
         outage = nil
-        return actions + (tags.isEmpty ? [] : [.giveBack(tags)])
+        return actions + giveBack(left) + armHoldIfNeeded()
+    }
+}
+
+// Deliveries that leave without having been handled.
+extension QueueMachine {
+    /// Drops deliveries of lost connections: the broker delivers those messages again. Each message is then in hand once,
+    /// after any number of reconnects during an outage.
+    ///
+    /// - Returns: the deliveries of `burst` that can still be settled.
+    private mutating func ofThisConnection(_ burst: [AMQPDelivery]) -> [AMQPDelivery] {
+        guard let newest = burst.last?.tag.generation, newest != generation else { return burst }
+        generation = max(generation, newest)
+        let isStale = { [generation] (delivery: AMQPDelivery) in delivery.tag.generation < generation }
+        ripe -= waiting.prefix(ripe).count(where: isStale)
+        waiting.removeAll(where: isStale)
+        for (id, work) in held {
+            let left = work.deliveries.filter { !isStale($0) }
+            inFlight -= work.deliveries.count - left.count
+            held[id]?.deliveries = left
+            if left.isEmpty { held[id] = nil }
+        }
+        return burst.filter { !isStale($0) }
+    }
+
+    /// Gives deliveries back to the queue. One that the broker has had back often is set aside instead, since a return
+    /// that the broker counts would bring it nearer to its delivery limit.
+    private mutating func giveBack(_ deliveries: [AMQPDelivery]) -> [Action] {
+        let often = deliveries.filter(Suspicion.isNearLimit)
+        let tags = deliveries.lazy.filter { !Suspicion.isNearLimit($0) }.map(\.tag)
+        return (tags.isEmpty ? [] : [.giveBack(Array(tags))]) + setAside(often)
+    }
+
+    /// Moves deliveries to a retry level.
+    private mutating func setAside(_ deliveries: [AMQPDelivery]) -> [Action] {
+        guard !deliveries.isEmpty else { return [] }
+        nextID += 1
+        let work = Work(id: nextID, deliveries: deliveries, isSuspect: false, purpose: .settingAside)
+        running[work.id] = work
+        inFlight += deliveries.count
+        return [.start(work)]
+    }
+
+    /// Gives back the deliveries that waited at the last check already. The broker closes the channel of a consumer that
+    /// keeps a delivery for half an hour. It then counts a return for every delivery of that channel.
+    private mutating func holdTimePassed() -> [Action] {
+        holdIsArmed = false
+        let isOverdue = { [inHandBefore] (delivery: AMQPDelivery) in inHandBefore.contains(delivery.tag) }
+        var overdue = waiting.filter(isOverdue)
+        waiting.removeAll(where: isOverdue)
+        ripe = min(ripe, waiting.count)
+        for (id, work) in held.sorted(by: { $0.key < $1.key }) where work.deliveries.contains(where: isOverdue) {
+            overdue += work.deliveries
+            inFlight -= work.deliveries.count
+            held[id] = nil
+        }
+        inHandBefore = Set((waiting + held.values.flatMap(\.deliveries)).map(\.tag))
+        // A pause keeps only deliveries that are not to be returned once more.
+        let actions = intake.mode == .paused ? setAside(overdue) : giveBack(overdue)
+        return actions + (intake.mode == .running ? schedule() : armHoldIfNeeded())
+    }
+
+    private mutating func armHoldIfNeeded() -> [Action] {
+        guard !holdIsArmed, !waiting.isEmpty || !held.isEmpty else { return [] }
+        holdIsArmed = true
+        return [.armHold]
     }
 }
 
@@ -142,7 +223,7 @@ extension QueueMachine {
             ageIsArmed = true
             actions.append(.armAge)
         }
-        return actions
+        return actions + armHoldIfNeeded()
     }
 
     private mutating func nextWork() -> Work? {
@@ -161,6 +242,7 @@ extension QueueMachine {
         var bytes = 0
         for delivery in waiting.prefix(policy.batchSize) {
             if suspicion.suspects(delivery) { return (count, false) }
+            if delivery.failedAlone { return (max(count, 1), true) }
             bytes += delivery.body.count
             if count > 0, bytes > policy.batchBytes { return (count, true) }
             count += 1

@@ -109,10 +109,12 @@ extension QueueWorker {
                 subscription = nil
             case .armAge:
                 wake(.aged, after: policy.batchAge, &group)
+            case .armHold:
+                wake(.holdTimePassed, after: policy.holdLimit / 2, &group)
             case .armRetry(let id, let failures):
                 wake(.retryDue(id), after: policy.backoff.delay(afterFailures: failures), &group)
             case .start(let work):
-                metrics.consumed(queue, work.deliveries.count)
+                if work.purpose == .handling { metrics.consumed(queue, work.deliveries.count) }
                 group.addTask { [self] in send(.finished(work.id, await runner.run(work))) }
             case .giveBack(let tags):
                 metrics.givenBack(queue, tags.count)

@@ -1,4 +1,5 @@
 internal import AMQP
+internal import PushProtocol
 
 /// Which deliveries may be the one that kills the process.
 ///
@@ -15,6 +16,10 @@ struct Suspicion: Sendable {
     /// counts every return, and a queue that is paused again and again would make suspects of all that wait in it, and dead
     /// letters in the end.
     static func mustStay(_ delivery: AMQPDelivery) -> Bool { delivery.deliveryCount >= hardenedCount - 1 }
+
+    /// Whether another return might cost too much of the broker's delivery limit. From half of the limit on a message is
+    /// moved to a retry level instead of being given back; the other half is left for crashes and broken connections.
+    static func isNearLimit(_ delivery: AMQPDelivery) -> Bool { delivery.deliveryCount >= Topology.deliveryLimit / 2 }
 
     private var survivors = 0
 

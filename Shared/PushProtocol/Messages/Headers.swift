@@ -1,5 +1,11 @@
 /// The AMQP headers that every message of ours may carry. None begins with `x-`: those belong to the broker.
 package enum HeaderName {
+    /// All headers that stages write.
+    package static let all = [
+        attempt, firstSeen, exchange, routingKey, reason, detail, queue, service, failedAt, failedAlone, redelivered,
+        traceparent,
+    ]
+
     /// How often this message was tried, from 1; absent means 1.
     package static let attempt = "heliograph-attempt"
     /// Unix milliseconds of the first delivery.
@@ -14,6 +20,10 @@ package enum HeaderName {
     package static let queue = "heliograph-queue"
     package static let service = "heliograph-service"
     package static let failedAt = "heliograph-failed-at"
+    /// On a copy in a retry level: its handler failed about it when it was alone, so it is handled alone again.
+    package static let failedAlone = "heliograph-failed-alone"
+    /// On a copy in a retry level: the broker had delivered it before, which it does not know of the copy.
+    package static let redelivered = "heliograph-redelivered"
     /// W3C Trace Context, text form.
     package static let traceparent = "traceparent"
 }

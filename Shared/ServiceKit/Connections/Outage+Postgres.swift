@@ -3,7 +3,8 @@ import Postgres
 
 extension Outage {
     /// Runs `body`, telling a database that is away or not migrated yet from a mistake: the batch then waits instead of
-    /// failing. Every other error is the handler's own.
+    /// failing. Every other error is the handler's own, a statement that ran out of time included: the batch is then
+    /// halved until the statement is short enough, or the message that makes it long is alone.
     ///
     /// A service's statements are constant, so what the server says about their text (SQLSTATE class 42: syntax, names
     /// and rights; 3F: the schema) is never about a message: it is a database that is not as it must be.
@@ -25,11 +26,11 @@ extension Outage {
 }
 
 extension Error {
-    /// Whether it says that the database is away, or not as it must be: the same may be asked again later.
+    /// Whether it says that the database is away, too busy, or not as it must be: a client may ask the same again later.
     package var isDatabaseAway: Bool {
         switch self {
         case is Outage: true
-        case let error as PostgresError: error.isOutage
+        case let error as PostgresError: error.isOutage || error.isTimeout
         default: false
         }
     }

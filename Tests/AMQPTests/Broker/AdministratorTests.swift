@@ -64,7 +64,7 @@ struct AdministratorTests {
             try await AMQPAdministrator.with(configuration, logger: RealBroker.logger) { _ in }
         } throws: { error in
             let text = "\(error)"
-            return (error as? AMQPError)?.code == .unreachable && text.contains("127.0.0.1:1")
+            return (error as? AMQPError)?.code == .unreachable && text.contains("127.0.0.1:1: Connection refused")
                 && !text.contains("hidden")
         }
     }

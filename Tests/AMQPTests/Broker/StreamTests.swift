@@ -34,11 +34,11 @@ struct StreamTests {
             try await RealBroker.withConsumer { consumer in
                 let weekAgo = Int64(Date().timeIntervalSince1970) - 7 * 86_400
                 for _ in 0..<2 {
-                    let subscription = consumer.read(stream: stream, prefetch: 20) { weekAgo }
+                    let subscription = consumer.read(stream: stream, prefetch: 20) { .since(weekAgo) }
                     #expect(await Self.take(500, subscription, consumer) == (0..<500).map(String.init))
                     await subscription.cancel()
                 }
-                let later = consumer.read(stream: stream, prefetch: 20) { weekAgo + 14 * 86_400 }
+                let later = consumer.read(stream: stream, prefetch: 20) { .since(weekAgo + 14 * 86_400) }
                 try await eventually("it is attached") { later.state == .active }
                 try await RealBroker.withPublisher { publisher in
                     _ = try await publisher.publish([.to(stream, "new")])
@@ -53,7 +53,7 @@ struct StreamTests {
         try await Self.withStream(500) { stream in
             try await RealBroker.withConsumer { consumer in
                 for _ in 0..<5 {
-                    let subscription = consumer.read(stream: stream, prefetch: 200) { 0 }
+                    let subscription = consumer.read(stream: stream, prefetch: 200) { .first }
                     try await eventually("something has come") { subscription.state == .active }
                     await subscription.cancel()
                 }

@@ -13,7 +13,7 @@ struct TransactionTests {
     }
 
     private static func transactor(through proxy: FaultProxy? = nil) throws -> AMQPTransactor {
-        AMQPTransactor(try RealBroker.configuration(through: proxy), logger: RealBroker.logger)
+        try AMQPTransactor(try RealBroker.configuration(through: proxy), logger: RealBroker.logger)
     }
 
     /// Two queues: one to take from, one to publish to.

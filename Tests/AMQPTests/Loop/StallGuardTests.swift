@@ -59,7 +59,7 @@ import Testing
         defer { for descriptor in descriptors { close(descriptor) } }
         let stallGuard = StallGuard(limit: .milliseconds(50))
         stallGuard.watch(descriptors[0])
-        stallGuard.start("test") { _ in }
+        try stallGuard.start("test") { _ in }
         defer { stallGuard.end() }
         try await eventually { Self.isEnded(descriptors[1]) }
     }

@@ -14,6 +14,44 @@ import TestSupport
 
     private func after(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
 
+    @Test func `one delivery that is held for long keeps no slot of the later ones, and is never covered by another's`()
+        throws
+    {
+        var tracker = AckTracker()
+        try tracker.delivered(1, bytes: 10, now: start)
+        var sent: [AckTracker.Settlement] = []
+        for tag in UInt64(2)...50_000 {
+            try tracker.delivered(tag, now: start)
+            #expect(tracker.acknowledge(tag, now: start) == true)
+            sent += tracker.settlements(now: start, all: true)
+            #expect(tracker.length <= AckTracker.longestRun + 1)
+        }
+        #expect(sent.count == 49_999)
+        #expect(!sent.contains { if case .ack(_, multiple: true) = $0 { true } else { false } })
+        #expect(tracker.pending == 1 && tracker.pendingBytes == 10)
+        #expect(tracker.acknowledge(1, now: after(5)) == true)
+        #expect(tracker.acknowledge(1, now: after(5)) == false)
+        #expect(tracker.settlements(now: after(5)) == [.ack(1, multiple: false)])
+        #expect(tracker.takeWaits().last == .milliseconds(5))
+        // Without a straggler one acknowledgement covers several deliveries again.
+        for tag in UInt64(50_001)...50_004 { try tracker.delivered(tag, now: start) }
+        for tag in UInt64(50_001)...50_004 { _ = tracker.acknowledge(tag, now: start) }
+        #expect(tracker.settlements(now: start) == [.ack(50_004, multiple: true)])
+    }
+
+    @Test func `bytes are in hand until they are settled, in whichever way`() throws {
+        var tracker = AckTracker()
+        for tag in UInt64(1)...3 { try tracker.delivered(tag, bytes: 100, now: start) }
+        #expect(tracker.pendingBytes == 300)
+        _ = tracker.acknowledge(1, now: start)
+        _ = tracker.requeue(2)
+        #expect(tracker.pendingBytes == 100)
+        let rejected = [tracker.reject(3), tracker.reject(3)]
+        #expect(rejected == [true, false])
+        #expect(tracker.pendingBytes == 0)
+        #expect(tracker.settlements(now: start).contains(.reject(3)))
+    }
+
     @Test func `a done prefix goes at once, and as one`() throws {
         var tracker = try tracker(10)
         for tag in UInt64(1)...4 { #expect(tracker.acknowledge(tag, now: start) == true) }
@@ -97,7 +135,7 @@ import TestSupport
                     let covered = unsettled.filter { $0 <= tag }
                     #expect(covered.isDisjoint(with: inHand), "acknowledged what is still in hand")
                     unsettled.subtract(covered)
-                case .ack(let tag, multiple: false), .requeue(let tag):
+                case .ack(let tag, multiple: false), .requeue(let tag), .reject(let tag):
                     try #require(unsettled.remove(tag) != nil, "406 unknown delivery tag \(tag)")
                     #expect(!inHand.contains(tag))
                 }

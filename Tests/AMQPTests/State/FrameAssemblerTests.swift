@@ -37,6 +37,20 @@ import Testing
         #expect(try assembler.body([1]) == nil)
     }
 
+    @Test func `of a body above the limit no byte is kept, and its size is told`() throws {
+        var assembler = FrameAssembler(maximumBody: 512 * 1024)
+        let (size, part) = (UInt64(32 << 20), [UInt8](repeating: 1, count: 128 * 1024))
+        try assembler.begin(Self.deliver)
+        #expect(try assembler.header(bodySize: size, AMQPProperties(messageID: "m")) == nil)
+        for _ in 1..<256 { #expect(try assembler.body(part) == nil) }
+        let last = try assembler.body(part)
+        #expect(last == .oversized(Self.deliver, AMQPProperties(messageID: "m"), bodySize: size))
+        // The next message is read as ever, up to the limit.
+        try assembler.begin(Self.deliver)
+        _ = try assembler.header(bodySize: 3, AMQPProperties())
+        #expect(try assembler.body([1, 2, 3]) == .delivery(Self.deliver, AMQPProperties(), [1, 2, 3]))
+    }
+
     @Test func `frames out of order are refused`() throws {
         var assembler = FrameAssembler()
         #expect(throws: AMQPError.self) { try assembler.body([1]) }

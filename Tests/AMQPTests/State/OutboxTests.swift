@@ -35,6 +35,47 @@ import TestSupport
         return sent
     }
 
+    @Test func `a size that the broker refused is refused without a try for a while, and costs others no channel`()
+        throws
+    {
+        var outbox = outbox()
+        func sized(_ id: String, _ bytes: Int) -> AMQPMessage {
+            var message = Self.message(id)
+            message.body = [UInt8](repeating: 0, count: bytes)
+            return message
+        }
+        let close = Frame.Close(
+            code: 406, text: "PRECONDITION_FAILED - message size 30 is larger than configured max size 20",
+            cause: Frame.Close.publish)
+        let (first, answer) = job(sized("big", 30))
+        outbox.add(first)
+        #expect(publish(&outbox) == ["big"])
+        outbox.channelLost(close, now: now)
+        #expect(answer.confirmations == [.returned(code: 406, text: close.text)])
+        let (second, later) = job(sized("small", 20), sized("bigger", 40))
+        outbox.add(second)
+        #expect(publish(&outbox) == ["small"])
+        try outbox.settle(1, multiple: false, as: .confirmed)
+        #expect(later.confirmations == [.confirmed, .returned(code: 406, text: close.text)])
+        // The limit may have been raised: after a while one is tried, alone.
+        let (third, _) = job(sized("small again", 1), sized("big again", 30), sized("after", 1))
+        outbox.add(third)
+        #expect(publish(&outbox, now: now + Outbox.sizeLimitMemory) == ["small again"])
+        try outbox.settle(2, multiple: false, as: .confirmed)
+        #expect(publish(&outbox, now: now + Outbox.sizeLimitMemory) == ["big again"])
+    }
+
+    @Test(
+        arguments: [
+            ("PRECONDITION_FAILED - message size 30 is larger than configured max size 20", 20),
+            ("PRECONDITION_FAILED - message size 16777217 is larger than configured max size 16777216", 16_777_216),
+            ("PRECONDITION_FAILED - user_id property set to 'size'", nil),
+            ("message size", nil), ("", nil),
+        ] as [(String, Int?)])
+    func `the size limit is read from the broker's words`(text: String, limit: Int?) {
+        #expect(Outbox.sizeLimit(in: text) == limit)
+    }
+
     @Test func `messages go in order and come back confirmed`() throws {
         var outbox = outbox()
         let (job, answer) = job(Self.message("1"), Self.message("2"), Self.message("3"))

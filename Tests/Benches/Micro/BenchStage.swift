@@ -126,6 +126,7 @@ private final class BenchBus: MessageBus {
         lend(tags.count)
     }
 
+    func reject(_ tags: [AMQPDeliveryTag]) {}
     func requeue(_ tags: [AMQPDeliveryTag]) {}
 
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {

@@ -1,8 +1,10 @@
 import AMQP
-import Messaging
 import PushProtocol
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import Messaging
 
 /// What a stage relies on, asked of every bus: the one in memory must not promise what the real one does not keep.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct BusConformanceTests {
@@ -144,6 +146,85 @@ import Testing
             try await eventually { Set(consumer.texts) == all }
             await consumer.cancel()
             #expect(try await bus.ready(in: queue.name) == 0)
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `ten broken connections during an outage lead to one handling of each message`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            let dependency = Dependency(isAway: false)
+            let succeeded = Mutex<[String]>([])
+            let handler = ScriptedHandler { batch in
+                try dependency.use()
+                succeeded.withLock { $0 += batch.map(\.message) }
+                return batch.map { _ in .done }
+            }
+            try await withStage(bus, handler, policy: .test(prefetch: 50)) { stage in
+                _ = try await bus.publish([.event("first")])
+                try await eventually { succeeded.withLock { $0 } == ["first"] }
+                dependency.goesAway()
+                _ = try await bus.publish((1...40).map { .event("\($0)") })
+                try await eventually { stage.status.first?.condition == .holding("the dependency") }
+                for _ in 1...10 {
+                    let before = handler.handled.last?.inbound.delivery.tag.generation
+                    try await bus.breakConnections()
+                    // The next connection has delivered: a batch of it was tried.
+                    try await eventually(within: .seconds(30)) {
+                        handler.handled.last?.inbound.delivery.tag.generation != before
+                    }
+                }
+                // The batches of older connections are over.
+                let newest = handler.handled.last?.inbound.delivery.tag.generation
+                try await eventually {
+                    handler.handled.suffix(20).allSatisfy { $0.inbound.delivery.tag.generation == newest }
+                }
+                dependency.comesBack()
+                try await eventually(within: .seconds(30)) { Set(succeeded.withLock { $0 }).count == 41 }
+                try await eventually { try await bus.ready(in: queue.name) == 0 }
+            }
+            #expect(succeeded.withLock { $0 }.count == 41)
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `a rejected delivery is moved to the dead-letter queue by the broker`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            _ = try await bus.publish([.event("a")])
+            let consumer = Consumer(bus, prefetch: 1)
+            let taken = try await consumer.wait(for: 1)
+            bus.reject(taken.map(\.tag))
+            try await eventually { try await bus.ready(in: queue.deadName) == 1 }
+            let dead = try #require(try await bus.take(from: queue.deadName))
+            #expect(dead.body == Array("a".utf8))
+            await consumer.cancel()
+        }
+    }
+
+    @Test(arguments: BusKind.available)
+    func `twenty-one drains leave every message where it can be handled`(kind: BusKind) async throws {
+        try await kind.with { bus in
+            _ = try await bus.publish((1...20).map { .event("\($0)") })
+            for _ in 1...21 {
+                let stuck = Turnstile()
+                let handler = ScriptedHandler { batch in
+                    try await stuck.pass()
+                    return batch.map { _ in .done }
+                }
+                try await withStage(bus, handler, policy: .test(prefetch: 500, drainDeadline: .milliseconds(1))) { _ in
+                    try await eventually(within: .seconds(30)) {
+                        try await bus.passRetryTime()
+                        return stuck.waiting > 0
+                    }
+                }
+            }
+            let handler = ScriptedHandler()
+            try await withStage(bus, handler) { _ in
+                try await eventually(within: .seconds(30)) {
+                    try await bus.passRetryTime()
+                    return Set(handler.handled.map(\.message)).count == 20
+                }
+            }
+            #expect(try await bus.ready(in: queue.deadName) == 0)
         }
     }
 

@@ -83,6 +83,7 @@ struct RabbitMQ: BusUnderTest {
     }
     func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
     func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
+    func reject(_ tags: [AMQPDeliveryTag]) { bus.reject(tags) }
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         try await bus.publish(messages)
     }

@@ -1,45 +1,73 @@
-import PushProtocol
-import TestSupport
+import AMQP
 import Testing
 
 @testable import Messaging
 
 @Suite struct StreamProgressTests {
-    private static let day = Duration.seconds(86_400)
+    private let start = ContinuousClock.now
 
-    @Test func `at first it is read from as long ago as it counts`() {
-        let progress = StreamProgress(memory: Self.day * 7)
-        #expect(progress.start(now: .sample) == .sample + Self.day * -7)
+    private func message(_ offset: Int64, id: String? = nil) -> StreamProgress.Message { .init(offset: offset, id: id) }
+
+    /// The messages that were taken as messages of the same stream.
+    private func read(_ messages: StreamProgress.Message..., by progress: inout StreamProgress) -> [Bool] {
+        messages.map { progress.reads($0) }
+    }
+
+    @Test func `at first all that the broker keeps is read`() {
+        var progress = StreamProgress()
+        #expect(progress.start() == .first)
+        #expect(progress.start() == .first)
         #expect(progress.readUntil == nil)
     }
 
+    @Test func `after an interruption it goes on with the last message, whatever any clock says`() {
+        var progress = StreamProgress()
+        _ = progress.start()
+        #expect(read(message(0), message(1), message(7, id: "a"), by: &progress) == [true, true, true])
+        #expect(progress.start() == .offset(7))
+        #expect(read(message(7, id: "a"), message(8), by: &progress) == [true, true])
+        #expect(progress.start() == .offset(8))
+    }
+
+    @Test func `messages that the broker keeps no longer are passed over`() {
+        var progress = StreamProgress()
+        _ = read(message(7), by: &progress)
+        _ = progress.start()
+        #expect(read(message(90), by: &progress) == [true])
+    }
+
+    @Test(arguments: [(3, "a"), (7, "b")])
+    func `a stream that was declared anew is found out and read from its beginning`(offset: Int64, id: String) {
+        var progress = StreamProgress()
+        _ = read(message(7, id: "a"), by: &progress)
+        #expect(progress.start() == .offset(7))
+        #expect(read(message(offset, id: id), by: &progress) == [false])
+        #expect(progress.start() == .first)
+    }
+
+    @Test func `an attachment that nothing came of is followed by one at the beginning`() {
+        var progress = StreamProgress()
+        _ = read(message(7), by: &progress)
+        #expect([progress.start(), progress.start(), progress.start()] == [.offset(7), .first, .first])
+    }
+
     @Test func `its own mark tells that all until its publishing was read, another's does not`() {
-        var progress = StreamProgress(memory: Self.day)
-        progress.publishes("mine", at: .sample)
+        var progress = StreamProgress()
+        progress.publishes("mine", at: start)
         let isFirst = ["another's", "mine", "mine"].map { mark in
             let isFirst = progress.reads(mark)
-            #expect(progress.readUntil == (mark == "mine" ? .sample : nil))
+            #expect(progress.readUntil == (mark == "mine" ? start : nil))
             return isFirst
         }
         #expect(isFirst == [false, true, false])
     }
 
-    @Test func `after an interruption it goes on an hour before the last mark, and never before what counts`() {
-        var progress = StreamProgress(memory: Self.day)
-        progress.publishes("1", at: .sample)
-        _ = progress.reads("1")
-        progress.publishes("2", at: .sample + .seconds(240))
-        _ = progress.reads("2")
-        #expect(progress.start(now: .sample + .seconds(300)) == .sample + .seconds(240 - 3600))
-        #expect(progress.start(now: .sample + Self.day * 3) == .sample + Self.day * 2)
-    }
-
     @Test func `a mark that comes late takes nothing back`() {
-        var progress = StreamProgress(memory: Self.day)
-        progress.publishes("1", at: .sample)
-        progress.publishes("2", at: .sample + .seconds(1))
+        var progress = StreamProgress()
+        progress.publishes("1", at: start)
+        progress.publishes("2", at: start + .seconds(1))
         let isFirst = [progress.reads("2"), progress.reads("1")]
         #expect(isFirst == [true, false])
-        #expect(progress.readUntil == .sample + .seconds(1))
+        #expect(progress.readUntil == start + .seconds(1))
     }
 }

@@ -7,15 +7,14 @@ import Testing
 @Suite struct SettlementTests {
     private func settlement(
         _ disposition: Disposition, outbound: [Outbound] = [], attempt: Int = 1, patience: Int? = nil,
-        firstSeen: Int64 = 5
-    )
-        -> Settlement
-    {
+        firstSeen: Int64 = 5, headers: [String: AMQPValue] = [:]
+    ) -> Settlement {
+        let ours: [String: AMQPValue] = [
+            HeaderName.attempt: .int(Int64(attempt)), HeaderName.firstSeen: .int(firstSeen),
+        ]
         let delivery = delivery(
             1, exchange: ExchangeName.return.name,
-            properties: AMQPProperties(headers: [
-                HeaderName.attempt: .int(Int64(attempt)), HeaderName.firstSeen: .int(firstSeen),
-            ]))
+            properties: AMQPProperties(headers: ours.merging(headers) { $1 }))
         let inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 7))
         return Settlement(
             inbound, conclusion: Conclusion(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
@@ -93,13 +92,42 @@ import Testing
         #expect(settlement.conclusion.reason?.code == "outbound-refused")
     }
 
-    @Test func `a copy that can never be published leaves the message to the broker's delivery limit`() {
-        var settlement = settlement(.deadLetter(.test))
-        settlement.record([.returned(code: 502, text: "header too long")])
-        guard case .requeue = settlement.next else {
-            Issue.record("the message was not given back")
+    @Test func `an outbound that the broker refuses for its size dead-letters its cause`() {
+        var settlement = settlement(.done, outbound: [.notification("a")])
+        settlement.record([.returned(code: 406, text: "PRECONDITION_FAILED - message size 9 is larger")])
+        #expect(settlement.next.published == ["dead"])
+        #expect(settlement.conclusion.reason?.code == "outbound-refused")
+    }
+
+    @Test(arguments: [501, 502])
+    func `a copy whose headers cannot be published is made without them, and after that the broker moves it`(code: Int)
+    {
+        var settlement = settlement(.deadLetter(.test), headers: ["theirs": "long"])
+        settlement.record([.returned(code: code, text: "headers too long")])
+        guard case .move(let copy) = settlement.next else {
+            Issue.record("there is no copy")
             return
         }
+        #expect(copy.exchange == "dead" && copy.properties.headers["theirs"] == nil)
+        #expect(copy.properties.headers[HeaderName.reason]?.text == "test-reason")
+        #expect(copy.body == Array("{}".utf8))
+        settlement.record([.returned(code: code, text: "still too long")])
+        #expect(settlement.next.isReject && settlement.isRejected)
+        #expect(settlement.conclusion.reason?.code == "rejected")
+    }
+
+    @Test func `a retry whose copy cannot be published ends as a dead letter`() {
+        var settlement = settlement(.retry(after: .seconds(1), .test), headers: ["theirs": "long"])
+        settlement.record([.returned(code: 501, text: "headers too long")])
+        #expect(settlement.next.published == ["dead"])
+        #expect(settlement.conclusion.reason?.code == "copy-refused")
+    }
+
+    @Test func `a copy that the broker refuses for its size is moved by the broker, body and all`() {
+        var settlement = settlement(.deadLetter(.test))
+        settlement.record([.returned(code: 406, text: "PRECONDITION_FAILED - message size 9 is larger")])
+        #expect(settlement.next.isReject)
+        #expect(settlement.conclusion.reason?.detail.contains("test-reason") == true)
     }
 
     @Test func `a retry waits in the shortest level that is long enough`() {
@@ -148,8 +176,9 @@ extension Settlement.Step {
         switch self {
         case .publish(let messages): messages.map(\.exchange.name)
         case .move(let copy): [copy.exchange]
-        case .acknowledge, .requeue: []
+        case .acknowledge, .reject: []
         }
     }
+    fileprivate var isReject: Bool { if case .reject = self { true } else { false } }
     fileprivate var isAcknowledge: Bool { if case .acknowledge = self { true } else { false } }
 }

@@ -1,4 +1,5 @@
 import AMQP
+import PushProtocol
 import Testing
 
 @testable import Messaging
@@ -129,6 +130,93 @@ import Testing
         #expect(machine.on(.retryDue(both[1].id)).started.isEmpty)
     }
 
+    @Test func `ten reconnects during an outage leave each message in hand once`() {
+        var machine = wide(StagePolicy(batchSize: 3, prefetch: 9, concurrentBatches: 2, promptBatches: 0))
+        func hold(_ works: [Work]) {
+            for work in works { _ = machine.on(.finished(work.id, .held(work, by: "Postgres"))) }
+        }
+        hold(machine.on(.delivered((1...9).map { delivery($0) })).started)
+        for generation in UInt64(2)...11 {
+            let again = (1...9).map { delivery($0, redelivered: true, generation: generation) }
+            hold(machine.on(.delivered(again)).started)
+        }
+        var handled: [AMQPDeliveryTag] = []
+        var started = machine.on(.retryDue(2)).started
+        for id in 0..<200 where started.isEmpty { started = machine.on(.retryDue(id)).started }
+        while let work = started.first {
+            handled += work.deliveries.map(\.tag)
+            started += machine.on(.finished(work.id, .settled)).started
+            started.removeFirst()
+        }
+        #expect(handled.map(\.value).sorted() == Array(1...9))
+        #expect(handled.allSatisfy { $0.generation == 11 })
+        #expect(machine.inFlight == 0)
+    }
+
+    @Test func `work of a lost connection that meets an outage is dropped, not held`() {
+        var machine = wide()
+        let work = machine.on(.delivered((1...3).map { delivery($0) })).started[0]
+        let started = machine.on(.delivered((1...3).map { delivery($0, generation: 2) })).started
+        #expect(started.map(\.deliveries.values) == [[1, 2, 3]])
+        #expect(machine.on(.finished(work.id, .held(work, by: "Postgres"))).retriesAfterFailures.isEmpty)
+        #expect(machine.outage == "Postgres")
+        // A delivery of the old connection that comes late is dropped.
+        #expect(machine.on(.delivered([delivery(4)])).started.isEmpty)
+        _ = machine.on(.finished(started[0].id, .settled))
+        #expect(machine.inFlight == 0)
+    }
+
+    @Test func `deliveries in hand for as long as the policy allows go back, unless they were begun`() {
+        var machine = wide()
+        let started = machine.on(.delivered((1...6).map { delivery($0) })).started
+        let held = machine.on(.finished(started[0].id, .held(started[0], by: "Postgres")))
+        #expect(held.armsHold)
+        #expect(machine.on(.delivered([delivery(7)])).armsHold == false)
+        #expect(machine.on(.holdTimePassed).givenBack.isEmpty)
+        _ = machine.on(.delivered([delivery(8)]))
+        let passed = machine.on(.holdTimePassed)
+        #expect(passed.givenBack == [7, 1, 2, 3])
+        #expect(passed.armsHold)
+        #expect(machine.inFlight == 3)
+        #expect(machine.on(.aged).started.map(\.deliveries.values) == [[8]])
+    }
+
+    @Test func `what a pause keeps is set aside before the broker takes it for lost`() {
+        var machine = wide(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, promptBatches: 0))
+        _ = machine.on(.delivered([delivery(2), delivery(1, redelivered: true, returns: 2)]))
+        #expect(machine.on(.pause).givenBack == [2])
+        #expect(machine.on(.holdTimePassed).started.isEmpty)
+        let aside = machine.on(.holdTimePassed).started
+        #expect(aside.map(\.purpose) == [.settingAside] && aside.map(\.deliveries.values) == [[1]])
+    }
+
+    @Test(arguments: [QueueMachine.Event.pause, .drain])
+    func `a message that came back often is set aside rather than returned once more`(event: QueueMachine.Event) {
+        var machine = wide(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, promptBatches: 0))
+        let limit = Topology.deliveryLimit / 2
+        let deliveries = [delivery(1), delivery(2, redelivered: true, returns: limit)]
+        _ = machine.on(.delivered(deliveries))
+        let stopped = machine.on(event)
+        #expect(stopped.givenBack == [1])
+        // A pause keeps it for a while first.
+        guard case .drain = event else { return }
+        #expect(stopped.started.map(\.purpose) == [.settingAside])
+        _ = machine.on(.subscriptionEnded)
+        #expect(!machine.isFinished)
+        _ = machine.on(.finished(stopped.started[0].id, .settled))
+        #expect(machine.isFinished)
+    }
+
+    @Test func `a message that failed alone is a batch of its own when it comes again`() {
+        var machine = wide(StagePolicy(batchSize: 10, prefetch: 10, concurrentBatches: 9))
+        let failed = delivery(
+            3, exchange: "return", properties: AMQPProperties(headers: [HeaderName.failedAlone: .bool(true)]))
+        let forged = delivery(5, properties: AMQPProperties(headers: [HeaderName.failedAlone: .bool(true)]))
+        let started = machine.on(.delivered([delivery(1), delivery(2), failed, delivery(4), forged])).started
+        #expect(started.map(\.deliveries.values) == [[1, 2], [3]])
+        #expect(machine.on(.aged).started.map(\.deliveries.values) == [[4, 5]])
+    }
+
     @Test(arguments: [QueueMachine.Event.pause, .drain])
     func `stopping gives back what is waiting or held, and late deliveries too`(event: QueueMachine.Event) {
         var machine = wide()
@@ -197,6 +285,7 @@ extension [QueueMachine.Action] {
     fileprivate var started: [Work] { compactMap { if case .start(let work) = $0 { work } else { nil } } }
     fileprivate var prefetches: [UInt16] { compactMap { if case .subscribe(let count) = $0 { count } else { nil } } }
     fileprivate var unsubscribes: Bool { contains { if case .unsubscribe = $0 { true } else { false } } }
+    fileprivate var armsHold: Bool { contains { if case .armHold = $0 { true } else { false } } }
     fileprivate var armsAge: Bool { contains { if case .armAge = $0 { true } else { false } } }
     fileprivate var givenBack: [UInt64] {
         flatMap { if case .giveBack(let tags) = $0 { tags.map(\.value) } else { [] as [UInt64] } }

@@ -10,12 +10,13 @@ let queue = WorkQueue.rulesEvents
 /// A delivery as the broker makes it, with the tag `value`.
 func delivery(
     _ value: UInt64, redelivered: Bool = false, returns: Int64? = nil, exchange: String = "events",
-    routingKey: String = "demo.happened", properties: AMQPProperties = .init(), body: String = "{}"
+    routingKey: String = "demo.happened", properties: AMQPProperties = .init(), body: String = "{}",
+    generation: UInt64 = 1
 ) -> AMQPDelivery {
     var properties = properties
     if let returns { properties.headers["x-delivery-count"] = .int(returns) }
     return AMQPDelivery(
-        queue: queue.name, tag: AMQPDeliveryTag(generation: 1, value: value), redelivered: redelivered,
+        queue: queue.name, tag: AMQPDeliveryTag(generation: generation, value: value), redelivered: redelivered,
         exchange: exchange, routingKey: routingKey, properties: properties, body: Array(body.utf8))
 }
 

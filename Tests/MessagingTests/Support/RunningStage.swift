@@ -34,6 +34,9 @@ extension InMemoryBus {
         send(to: "events", "demo.happened", Array(text.utf8), properties: properties)
     }
 
+    /// Publishes events of the app `demo`, one after the other.
+    func send(_ texts: [String]) { for text in texts { event(text) } }
+
     func texts(in queue: String) -> [String] { messages(in: queue).map(\.text) }
 
     /// Whether nothing of `queue` is waiting or in hand.

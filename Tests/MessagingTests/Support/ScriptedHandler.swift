@@ -37,6 +37,25 @@ final class ScriptedHandler: StageHandler {
     }
 }
 
+/// A handler of numbers, each of which is its weight.
+final class WeighingHandler: StageHandler {
+    private let calls = Mutex<[[Int]]>([])
+
+    var batches: [[Int]] { calls.withLock { $0 } }
+
+    func decode(_ inbound: Inbound) throws(WireError) -> Int {
+        guard let number = Int(String(decoding: inbound.body, as: UTF8.self)) else { throw .notJSON("no number") }
+        return number
+    }
+
+    func weight(of message: Int) -> Int { message }
+
+    func handle(_ batch: [Delivery<Int>]) async throws -> [Verdict] {
+        calls.withLock { $0.append(batch.map(\.message)) }
+        return batch.map { _ in .done }
+    }
+}
+
 /// Something that is away until it comes back.
 final class Dependency: Sendable {
     struct Away: Error {}
@@ -44,6 +63,8 @@ final class Dependency: Sendable {
     private let isAway: Mutex<Bool>
 
     init(isAway: Bool = true) { self.isAway = Mutex(isAway) }
+
+    func goesAway() { isAway.withLock { $0 = true } }
 
     func comesBack() { isAway.withLock { $0 = false } }
 

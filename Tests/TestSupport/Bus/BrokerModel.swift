@@ -129,6 +129,14 @@ extension BrokerModel {
         }
     }
 
+    /// Moves deliveries to the dead-letter exchange of their queue.
+    mutating func reject(_ tags: [AMQPDeliveryTag]) {
+        for tag in tags {
+            guard let loan = take(tag) else { continue }
+            deadLetter(loan.stored, from: loan.queue, reason: "rejected")
+        }
+    }
+
     /// The connection ends and is made again: everything lent goes back, and its tags mean nothing any more.
     mutating func loseConnection() {
         requeue(Array(loans.keys))

@@ -55,6 +55,11 @@ package final class InMemoryBus: MessageBus {
         lend()
     }
 
+    package func reject(_ tags: [AMQPDeliveryTag]) {
+        state.withLock { $0.broker.reject(tags) }
+        lend()
+    }
+
     package func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         let answers = state.withLock { state -> [AMQPConfirmation]? in
             guard !state.isClosed else { return nil }

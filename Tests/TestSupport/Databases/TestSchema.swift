@@ -28,10 +28,14 @@ package enum TestSchema: String, Sendable {
     }
 
     /// A database of its own with this in it, and a pool on that.
-    package func withPool<R: Sendable>(_ body: (PostgresPool) async throws -> R) async throws -> R {
+    package func withPool<R: Sendable>(
+        statementTimeout: Duration = .seconds(60), _ body: (PostgresPool) async throws -> R
+    ) async throws -> R {
         try await TestDatabase.withDatabase { configuration in
             try await make(in: configuration)
-            return try await TestDatabase.withPool(configuration, body)
+            var limited = configuration
+            limited.statementTimeout = statementTimeout
+            return try await TestDatabase.withPool(limited, body)
         }
     }
 }

@@ -27,7 +27,8 @@ write_broker_configuration() {
     echo "default_user = heliograph"
     echo "default_pass = $(secret broker-administrator)"
     echo "default_vhost = heliograph"
-    grep '^raft\.' "$ROOT/deploy/rabbitmq/rabbitmq.conf" # what it does with its log is the same everywhere
+    # Its log and its limit of a message's size are the same everywhere.
+    grep -E '^(raft\.|max_message_size)' "$ROOT/deploy/rabbitmq/rabbitmq.conf"
     echo "disk_free_limit.absolute = 200MB"
     echo "log.file.level = warning"
     [ -z "${1:-}" ] || echo "load_definitions = $1"
