@@ -40,7 +40,7 @@ package struct DeadLetter: Sendable {
         ] {
             copy.properties.headers[name] = nil
         }
-        // A replay must not look younger than it is: senders refuse what is older than their memory of revocations.
+        // A replay must not look younger than it is. Senders refuse a push that is older than the known revocations.
         if copy.properties.timestamp == nil { copy.properties.timestamp = failedAt?.seconds }
         // Of what the broker gave up on only the broker knows where it came from.
         if let death {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-/// A replay must not look younger than its message: senders refuse a push that is older than their memory of revocations.
+/// A replay must not look younger than its message. Senders refuse a push that is older than the known revocations.
 @Suite struct DeadLetterAgeTests {
     private let died = Timestamp(milliseconds: 1_767_225_600_000)
 
