@@ -118,10 +118,11 @@ struct FCMGateway: PushGateway {
     func render(_ push: Push) -> any PushRendering { FCMRendering(push, now: clock.now()) }
 
     func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (Copy) -> Bool
     ) async -> [GatewayAnswer] {
         do throws(CredentialError) {
-            return try await account.gateway().send(copies, of: renderings, in: lane)
+            return try await account.gateway().send(copies, of: renderings, in: lane, mayStart: mayStart)
         } catch {
             return copies.map { _ in .halted(reason: "\(error)") }
         }

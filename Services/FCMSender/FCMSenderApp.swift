@@ -22,7 +22,9 @@ struct FCMSenderApp {
         for (key, reason) in gateways.unusable { lanes.shut(key, misconfigured: reason) }
         for key in lanes.keys {
             // One app's trouble must not take the sender from the others.
-            context.readiness.register("lane-\(key)") { lanes.trouble(of: key).map { .degraded($0.reason) } ?? .holds }
+            context.readiness.register("lane-\(key)") {
+                (lanes.trouble(of: key) ?? lanes.thirdPartyTrouble(of: key)).map { .degraded($0.reason) } ?? .holds
+            }
         }
 
         let queues = WorkQueue.pushes(.fcm, of: apps.ids)

@@ -22,12 +22,12 @@ import Testing
     }
 
     /// For brokers that do not load the definitions.
-    @Test func `the command that makes the policy of dead letters is written down as it is`() throws {
-        guard case .number(let kept)? = Topology.deadLetters.definition["message-ttl"] else {
+    @Test(arguments: Topology.policies)
+    func `the command that makes a policy of dead letters is written down as it is`(policy: Topology.Policy) throws {
+        guard case .number(let kept)? = policy.definition["message-ttl"] else {
             Issue.record("the policy has no time")
             return
         }
-        let policy = Topology.deadLetters
         let command = #"""
                 rabbitmqctl set_policy -p heliograph --apply-to queues --priority \#(policy.priority) \#(policy.name) \
                   '\#(policy.pattern)' \
@@ -44,7 +44,7 @@ import Testing
         let users = (definitions["users"]?.array ?? []).compactMap { $0["name"]?.string }
         let roles = BusRole.allCases.filter { $0 != .upstream }.map(\.rawValue)
         #expect(Set(users).isSuperset(of: roles))
-        #expect(definitions["policies"]?.array?.map { $0["name"] } == ["dead-letters"])
+        #expect(definitions["policies"]?.array?.map { $0["name"] } == ["dead-letters", "dead-pushes"])
         let password = try Repository.bytes("\(credentials.folder.path)/broker-rules")
         #expect(!String(decoding: file, as: UTF8.self).contains(String(decoding: password, as: UTF8.self).prefix(48)))
     }

@@ -1,4 +1,5 @@
 import HTTP2
+import Synchronization
 import TestSupport
 import Testing
 
@@ -116,6 +117,59 @@ struct BurstTests {
             #expect(await waiting.allSatisfy { $0.status == 200 })
         }
     }
+
+    @Test func `a request that may not start any more is not sent, and its stream goes to the next`() async throws {
+        let gate = Gate()
+        let refused = Refused()
+        try await Harness.run(
+            settings: HTTP2ServerSettings(maximumConcurrentStreams: 1),
+            handler: { request in
+                if request.path == "/0" { await gate.pass() }
+                return [.respond(status: 200)]
+            }
+        ) { harness in
+            async let answers = harness.client.execute(
+                all: Revocable(count: 4) { index in !refused.indices.withLock { $0.contains(index) } },
+                deadline: .seconds(20))
+            try await eventually("three wait") { harness.client.statistics.waiting == 3 }
+            refused.indices.withLock { $0 = [1, 2] }
+            gate.open()
+            let received = await answers
+            #expect(received.map { (try? $0.get())?.status } == [200, nil, nil, 200])
+            for answer in received[1...2] {
+                guard case .failure(.notProcessed(let failure)) = answer else {
+                    Issue.record("\(answer)")
+                    continue
+                }
+                #expect(failure.code == .withheld)
+            }
+        }
+    }
+}
+
+/// The requests that may not start any more.
+private final class Refused: Sendable {
+    let indices = Mutex<Set<Int>>([])
+}
+
+/// `POST /0`, `/1` and so on, as long as `isWanted` says so.
+private struct Revocable: HTTP2Requests {
+    let count: Int
+    let isWanted: @Sendable (Int) -> Bool
+
+    init(count: Int, isWanted: @escaping @Sendable (Int) -> Bool) {
+        self.count = count
+        self.isWanted = isWanted
+    }
+
+    func write(_ index: Int, to fields: inout HeaderArena) {
+        fields.append(":method", "POST")
+        fields.append(":path", "/\(index)", neverIndexed: true)
+    }
+
+    func body(_ index: Int) -> [UInt8] { [] }
+
+    func mayStart(_ index: Int) -> Bool { isWanted(index) }
 }
 
 /// `POST /0`, `/1` and so on, each with a field and a body of its own.

@@ -88,18 +88,47 @@ struct RequestTests {
         }
     }
 
-    @Test func `a response that is too long is given up and the connection stays`() async throws {
+    @Test func `the body of a response that is too long is dropped, its status holds, and the connection stays`()
+        async throws
+    {
         let configuration = HTTP2ClientConfiguration.testing.with { $0.maximumResponseBody = 1000 }
         try await Harness.run(
             configuration: configuration,
-            handler: { [.respond(status: 200, body: Array(repeating: 0, count: $0.path == "/long" ? 1001 : 1000))] }
+            handler: { request in
+                let status = Int(request.path.dropFirst()) ?? 200
+                let isShort = request.path == "/short"
+                return [.respond(status: status, body: Array(repeating: 0, count: isShort ? 1000 : 1001))]
+            }
         ) { harness in
-            let error = await #expect(throws: HTTP2Error.self) { try await harness.send("/long") }
-            guard case .ambiguous(let failure) = error else { Issue.record("\(error as Any)"); return }
-            #expect(failure.code == .responseTooLarge)
+            for status in [200, 410, 503] {
+                let response = try await harness.send("/\(status)")
+                #expect(response.status == status && response.body.isEmpty)
+            }
             let response = try await harness.send("/short")
             #expect(response.body.count == 1000)
             #expect(await harness.statistics().connectionsOpened == 1)
+        }
+    }
+
+    @Test(
+        arguments: [
+            [.headers(status: 200), .reset(.internalError)],
+            [.headers(status: 204), .wait(.milliseconds(50)), .dropConnection],
+            [.headers(status: 200)],
+        ] as [[HTTP2ServerStep]])
+    func `a request that was taken is answered, although the rest of its answer never comes`(
+        steps: [HTTP2ServerStep]
+    ) async throws {
+        try await Harness.run(handler: { _ in steps }) { harness in
+            let response = try await harness.send(deadline: .seconds(2))
+            #expect((200..<300).contains(response.status))
+        }
+    }
+
+    @Test func `a request that was refused is not taken for answered before its answer is whole`() async throws {
+        try await Harness.run(handler: { _ in [.headers(status: 400), .reset(.internalError)] }) { harness in
+            let error = await #expect(throws: HTTP2Error.self) { try await harness.send() }
+            guard case .ambiguous = error else { Issue.record("\(error as Any)"); return }
         }
     }
 

@@ -90,6 +90,24 @@ import Testing
         #expect(meant == WorkQueue.all(apps: apps).map(\.deadName))
     }
 
+    @Test func `dead pushes go as soon as senders forget revocations, by a policy that outranks the general one`()
+        throws
+    {
+        let policy = Topology.deadPushes
+        #expect(policy.definition == ["message-ttl": .number(StreamName.senderRevocations.memory.wholeMilliseconds)])
+        #expect(policy.priority > Topology.deadLetters.priority)
+        let apps = Self.apps + ["dead", "x-dead", "bulk"].compactMap(AppID.init(rawValue:))
+        let pattern = try Regex(policy.pattern)
+        let meant = Topology(apps: apps).queues.map(\.name).filter { $0.firstMatch(of: pattern) != nil }
+        let senders = WorkQueue.all(apps: apps).filter { if case .senderPushes = $0 { true } else { false } }
+        #expect(meant == senders.map(\.deadName))
+        for queue in WorkQueue.all(apps: apps) {
+            #expect(
+                Topology.deadLettersKept(in: queue)
+                    == (senders.contains(queue) ? StreamName.senderRevocations.memory : Topology.deadLettersKept))
+        }
+    }
+
     @Test func `only the topology role may declare`() {
         for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
     }

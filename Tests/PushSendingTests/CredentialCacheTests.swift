@@ -1,3 +1,4 @@
+import PushProtocol
 import PushSending
 import Synchronization
 import TestSupport
@@ -105,5 +106,53 @@ import Testing
         await #expect(throws: CredentialError.self) { try await cache.current() }
         cache.renew()
         _ = try await cache.current()
+    }
+
+    /// How far the time of day is off.
+    private final class WallClock: Sendable {
+        let error = Mutex(Duration.zero)
+    }
+
+    private func misdated(_ wall: WallClock) -> (SenderClock, CredentialCache) {
+        let uptime = time.clock.uptime
+        let clock = SenderClock(
+            now: { .sample + uptime() + wall.error.withLock { $0 } }, uptime: uptime, sleep: time.clock.sleep)
+        let count = Mutex(0)
+        let cache = CredentialCache(clock: clock) { () throws(CredentialError) in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return MintedCredential(
+                authorization: "bearer \(number)", renewAfter: .seconds(3000), usableFor: .seconds(3000),
+                issuedAt: clock.now())
+        }
+        return (clock, cache)
+    }
+
+    @Test(arguments: [(61, true), (59, false), (-3000, true), (-2900, false)])
+    func `one that was minted under a wrong clock is replaced when the clock is put right`(
+        error: Int, isReplaced: Bool
+    ) async throws {
+        let wall = WallClock()
+        wall.error.withLock { $0 = .seconds(error) }
+        let (_, cache) = misdated(wall)
+        #expect(try await cache.current().authorization == "bearer 1")
+        wall.error.withLock { $0 = .zero }
+        #expect(try await cache.current().authorization == (isReplaced ? "bearer 2" : "bearer 1"))
+    }
+
+    @Test func `a clock that jumps about has a new one minted no more than every twenty minutes`() async throws {
+        let wall = WallClock()
+        let (_, cache) = misdated(wall)
+        #expect(try await cache.current().authorization == "bearer 1")
+        wall.error.withLock { $0 = .seconds(7200) }
+        #expect(try await cache.current().authorization == "bearer 2")
+        wall.error.withLock { $0 = .zero }
+        #expect(try await cache.current().authorization == "bearer 2")
+        time.advance(by: .seconds(1199))
+        #expect(try await cache.current().authorization == "bearer 2")
+        time.advance(by: .seconds(1))
+        #expect(try await cache.current().authorization == "bearer 3")
     }
 }

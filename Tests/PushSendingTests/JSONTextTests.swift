@@ -1,6 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 import PushSending
+import TestSupport
 import Testing
 
 @Suite struct JSONTextTests {
@@ -41,5 +42,28 @@ import Testing
 
     @Test func `a template without gaps is the text`() {
         #expect(filled(JSONTemplate(["a": 1], gap: "GAP"), DerivedID.namespace) == #"{"a":1}"#)
+    }
+
+    @Test func `the places of what depends on the time are known, with the gaps filled`() {
+        let template = JSONTemplate(
+            ["a": "GAP", "b": "TTL", "c": "GAP", "d": "TTL"], gap: "GAP", timed: ["TTL": "90s"])
+        let text = filled(template, DerivedID.namespace)
+        let places = template.times(filledWith: 36)
+        #expect(places.count == 2)
+        for place in places { #expect(text.dropFirst(place).hasPrefix(#"90s""#)) }
+        #expect(JSONTemplate(["a": 1], gap: "GAP", timed: ["TTL": "90s"]).times(filledWith: 36).isEmpty)
+    }
+
+    @Test(arguments: [(0, "100"), (1, "99"), (91, "9"), (100, "0"), (500, "0"), (-1000, "999")])
+    func `a body says how long its push still has at the moment of sending`(passed: Int, left: String) {
+        let template = JSONTemplate(["a": "GAP", "b": "TTL", "c": "TTL"], gap: "GAP", timed: ["TTL": "100"])
+        let countdown = Countdown(
+            until: .sample + .seconds(100), most: 999, places: template.times(filledWith: 36), now: .sample)
+        var batch = RequestBatch(path: "/")
+        batch.begin(RequestBatch.Letter(shared: []))
+        let text = "--" + filled(template, DerivedID.namespace)
+        batch.endRequest(body: Array(text.utf8), countdown: countdown, shift: 2)
+        let body = batch.body(of: 0) { .sample + .seconds(passed) }
+        #expect(String(decoding: body, as: UTF8.self) == text.replacing(#""100""#, with: "\"\(left)\""))
     }
 }

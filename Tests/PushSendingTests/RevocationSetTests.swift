@@ -15,7 +15,7 @@ import Testing
         var set = RevocationSet(capacity: 10)
         let moment = Timestamp(milliseconds: 1_767_220_000_123)
         #expect(set.isEmpty && !set.isRevoked(Self.device(1), registeredAt: moment))
-        set.revoke(Self.device(1), until: moment)
+        set.revoke(Self.device(1), until: moment, at: .sample)
         #expect(set.isRevoked(Self.device(1), registeredAt: moment + .milliseconds(-1)))
         #expect(set.isRevoked(Self.device(1), registeredAt: moment))
         #expect(!set.isRevoked(Self.device(1), registeredAt: moment + .milliseconds(1)))
@@ -24,12 +24,12 @@ import Testing
 
     @Test func `moments beyond what fits are of its ends`() {
         var set = RevocationSet(capacity: 10)
-        set.revoke(Self.device(1), until: Timestamp(milliseconds: .max))
-        set.revoke(Self.device(2), until: Timestamp(milliseconds: .min))
+        set.revoke(Self.device(1), until: Timestamp(milliseconds: .max), at: .sample)
+        set.revoke(Self.device(2), until: Timestamp(milliseconds: .min), at: .sample)
         #expect(set.isRevoked(Self.device(1), registeredAt: .sample))
         #expect(!set.isRevoked(Self.device(2), registeredAt: .sample))
         let last = Timestamp(milliseconds: 4_398_046_511_102)
-        set.revoke(Self.device(3), until: last)
+        set.revoke(Self.device(3), until: last, at: .sample)
         #expect(set.isRevoked(Self.device(3), registeredAt: last))
         #expect(!set.isRevoked(Self.device(3), registeredAt: last + .milliseconds(1)))
     }
@@ -43,7 +43,7 @@ import Testing
         for _ in 0..<capacity * 20 {
             let device = Self.device(Int.random(in: 0..<capacity * 3, using: &random))
             let moment = Int64.random(in: 1_767_220_000_000..<1_767_220_000_050, using: &random)
-            set.revoke(device, until: Timestamp(milliseconds: moment))
+            set.revoke(device, until: Timestamp(milliseconds: moment), at: .sample)
             let latest = max(moment, young[device] ?? old[device] ?? 0)
             if young[device] == nil, young.count == capacity / 2 { (old, young) = (young, [:]) }
             young[device] = latest
@@ -59,14 +59,32 @@ import Testing
     @Test func `a million devices take sixteen megabytes, and few take little`() {
         var set = RevocationSet(capacity: 1_000_000)
         #expect(set.bytes == 0)
-        for number in 0..<1000 { set.revoke(Self.device(number), until: .sample) }
+        for number in 0..<1000 { set.revoke(Self.device(number), until: .sample, at: .sample) }
         #expect(set.bytes <= 1000 * 12 * 4)
-        for number in 1000..<1_000_000 { set.revoke(Self.device(number), until: .sample) }
+        for number in 1000..<1_000_000 { set.revoke(Self.device(number), until: .sample, at: .sample) }
         #expect(set.count == 1_000_000 && set.bytes <= 16_100_000)
         for number in stride(from: 0, to: 1_000_000, by: 997) {
             #expect(set.isRevoked(Self.device(number), registeredAt: .sample))
         }
-        set.revoke(Self.device(1_000_000), until: .sample)
+        set.revoke(Self.device(1_000_000), until: .sample, at: .sample)
         #expect(set.count == 500_001 && !set.isRevoked(Self.device(0), registeredAt: .sample))
+    }
+
+    @Test func `a full set tells the time of the last revocation that it forgot`() {
+        var set = RevocationSet(capacity: 4)
+        func lose(_ number: Int, at seconds: Int) {
+            set.revoke(Self.device(number), until: .sample, at: .sample + .seconds(seconds))
+        }
+        // Two tables of two devices each.
+        lose(1, at: 20)
+        lose(2, at: 10)
+        lose(3, at: 30)
+        lose(4, at: 40)
+        #expect(set.forgottenUntil == nil)
+        lose(5, at: 50)
+        #expect(set.forgottenUntil == .sample + .seconds(20))
+        lose(6, at: 60)
+        lose(7, at: 70)
+        #expect(set.forgottenUntil == .sample + .seconds(40))
     }
 }

@@ -92,7 +92,7 @@ import Testing
         revocations.note([
             try Self.event(device, revokes: nil), try Self.event(device, .fcm), Array("{}".utf8), [],
         ])
-        #expect(revocations.isEmpty)
+        #expect(revocations.generation == 0)
         _ = try await handle(.sample(targets: [.sample(device: device, registeredAt: Self.registered)]), by: handler())
         #expect(gateway.sent.count == 1)
     }
@@ -154,5 +154,20 @@ import Testing
         let second = try await handle(push, by: handler)
         #expect(try outcomes(first).mapValues { $0.map(\.device) } == outcomes(second).mapValues { $0.map(\.device) })
         #expect(gateway.sent == [push.targets[1].token])
+    }
+
+    @Test func `the reach begins a week before the first push, and later where the set had to forget`() throws {
+        let revocations = Revocations(provider: .apns, capacity: 4, logger: .silent)
+        let memory = StreamName.senderRevocations.memory
+        let since = Timestamp.sample - memory + .seconds(3600)
+        #expect(revocations.reach(now: .sample) == since)
+        #expect(revocations.reach(now: .sample + memory) == since)
+        // Two tables of two devices: the fifth device takes the place of the first two.
+        for number in 0..<5 {
+            let lost = DeviceEvent.loss(
+                of: UUID(), registeredAt: Self.registered, at: .sample + .seconds(number))
+            revocations.note([try lost.wireBody()])
+            #expect(revocations.reach(now: .sample) == (number < 4 ? since : .sample + .seconds(1)))
+        }
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 @testable import PushSending
 import PushProtocol
@@ -119,5 +120,69 @@ struct SettledTargetsTests {
             #expect(Set(known) == Set(expected))
         }
         #expect(model.count > 500)
+    }
+
+    private func handler(_ gateway: ScriptedGateway, _ settled: SettledTargets) -> PushStageHandler {
+        let key = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
+        let lanes = PushLanes([key: gateway], provider: .apns, clock: time.clock, logger: .silent)
+        return PushStageHandler(
+            provider: .apns, lanes: lanes, settled: settled, clock: time.clock, logger: .silent)
+    }
+
+    private func delivery(_ push: Push, redelivered: Bool) throws -> Delivery<Push> {
+        Delivery(
+            inbound: Inbound(
+                queue: .senderPushes(.apns, push.lane, push.app), exchange: "pushes", routingKey: "",
+                body: try push.wireBody(), redelivered: redelivered, firstSeen: .sample),
+            message: push)
+    }
+
+    private func outcomes(_ verdicts: [Verdict]) throws -> [Outcome] {
+        try verdicts.flatMap { try $0.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes } }
+    }
+
+    @Test(arguments: [DeliveryPolicy.atMostOnce, .atLeastOnce])
+    func `given a push in flight, when it is delivered again, then the second handling waits and has the same outcomes`(
+        policy: DeliveryPolicy
+    ) async throws {
+        let (gate, settled) = (Gate(), SettledTargets(clock: time.clock))
+        let gateway = ScriptedGateway { _, _ in
+            await gate.pass()
+            return .settled(.accepted(id: nil))
+        }
+        let handler = handler(gateway, settled)
+        let push = Push.sample(delivery: policy, targets: push(1).targets)
+        async let first = handler.handle([try delivery(push, redelivered: false)])
+        try await eventually("it is in flight") { gateway.sent.count == 3 }
+        // Another push beside it waits as well, and is then sent.
+        let other = self.push(2, targets: 1)
+        async let second = handler.handle([
+            try delivery(other, redelivered: false), try delivery(push, redelivered: true),
+        ])
+        try await eventually("the second handling waits") { settled.waiting == 1 }
+        #expect(gateway.sent.count == 3)
+        gate.open()
+        let one = try outcomes(try await first)
+        let two = try outcomes(try await second)
+        #expect(one.count == 3 && one.allSatisfy { $0.answer == .accepted(id: nil) })
+        #expect(Set(two.map(\.device)) == Set(one.map(\.device) + [other.targets[0].device]))
+        #expect(two.allSatisfy { $0.answer == .accepted(id: nil) })
+        #expect(gateway.sent.count == 4)
+        #expect(settled.waiting == 0)
+    }
+
+    @Test func `given one batch with the same push twice, then its targets are sent to once`() async throws {
+        let gateway = ScriptedGateway()
+        let handler = handler(gateway, SettledTargets(clock: time.clock))
+        let push = push(1)
+        let verdicts = try await handler.handle([
+            try delivery(push, redelivered: false), try delivery(self.push(2), redelivered: false),
+            try delivery(push, redelivered: false),
+        ])
+        #expect(verdicts.count == 3 && verdicts.allSatisfy { $0.disposition == .done })
+        #expect(gateway.sent.count == 6)
+        let devices = Set(push.targets.map { Optional($0.device) })
+        #expect(Set(try outcomes([verdicts[2]]).map(\.device)) == devices)
+        #expect(Set(try outcomes([verdicts[0]]).map(\.device)).isSuperset(of: devices))
     }
 }

@@ -38,11 +38,13 @@ import Testing
 
     @Test func `the definitions bring the policies`() throws {
         let policies = try #require(Self.definitions.json { _ in "x" }["policies"]?.array)
-        #expect(policies.count == 1)
+        #expect(policies.count == 2)
         #expect(policies[0]["vhost"] == "heliograph" && policies[0]["name"] == "dead-letters")
         #expect(policies[0]["pattern"] == .string(Topology.deadLetters.pattern))
         #expect(policies[0]["apply-to"] == "queues" && policies[0]["priority"] == 1)
         #expect(policies[0]["definition"] == ["message-ttl": 1_209_600_000])
+        #expect(policies[1]["name"] == "dead-pushes" && policies[1]["priority"] == 2)
+        #expect(policies[1]["definition"] == ["message-ttl": 604_800_000])
     }
 
     /// The worked example of rabbitmq.com/docs/passwords.

@@ -87,12 +87,12 @@ final class CertifiedConnection: ProviderTransport, CredentialSource, WatchedCre
     var generation: Int { state.withLock { $0.base + ($0.current?.transport.generation ?? 0) } }
 
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
     ) async -> [TransportAnswer] {
         guard let transport = state.withLock({ $0.current?.transport }) else {
             return Array(repeating: .failure(.unreachable(reason: "no-certificate")), count: batch.count)
         }
-        return await transport.send(batch, authorization: authorization, deadline: deadline, goesOn: goesOn)
+        return await transport.send(batch, authorization: authorization, deadline: deadline, conditions: conditions)
     }
 
     func reconnect(from generation: Int) {

@@ -26,9 +26,10 @@ struct ProviderToken: Hashable, Sendable {
     /// The one source for all who send with this key: signs with what is in force of `file`.
     func source(_ file: CredentialFile<String>, clock: SenderClock) -> CredentialCache {
         CredentialCache(clock: clock) { () throws(CredentialError) in
-            let token = try await sign(with: try file.value(), at: clock.now())
+            let now = clock.now()
+            let token = try await sign(with: try file.value(), at: now)
             return MintedCredential(
-                authorization: "bearer \(token)", renewAfter: Self.lifetime, usableFor: Self.lifetime)
+                authorization: "bearer \(token)", renewAfter: Self.lifetime, usableFor: Self.lifetime, issuedAt: now)
         }
     }
 

@@ -36,15 +36,20 @@ final class Call {
         if case .finished = place { true } else { false }
     }
 
+    /// Whether the peer said that it has taken the request. The rest of the answer, should it get lost, changes nothing.
+    var isTaken: Bool { (200..<300).contains(status) }
+
     /// The response as far as it has come.
     var response: HTTP2Response { HTTP2Response(status: status, fields: fields, body: responseBody) }
 
-    /// Ends the call; later ends are ignored, so that an answer may race a deadline.
+    /// Ends the call; later ends are ignored, so that an answer may race a deadline. A request that was taken is answered,
+    /// although its deadline passes, or its stream is given up, before the answer is whole.
     func finish(_ answer: HTTP2Answer) {
         guard !isFinished else { return }
         place = .finished
-        self.answer = answer
-        burst.finished(with: answer)
+        let final: HTTP2Answer = if isTaken, case .failure = answer { .success(response) } else { answer }
+        self.answer = final
+        burst.finished(with: final)
     }
 
     /// It has a stream. The first one begins the wait for the answer, so that sending again does not go on for ever.
@@ -99,6 +104,9 @@ final class Call {
             fields.append(0)
         }
     }
+
+    /// Forgets the body: a piece of one may read as something else.
+    func dropBody() { responseBody = [] }
 
     /// Keeps a piece of the response's body unless it would become longer than `maximum`.
     func received(_ bytes: UnsafeRawBufferPointer, maximum: Int) -> Bool {

@@ -35,8 +35,9 @@ extension ClientChannelHandler: SessionEvents {
     func dataReceived(stream: Int32, bytes: UnsafeRawBufferPointer) {
         let maximum = core.configuration.maximumResponseBody
         guard let call = calls[stream], !call.isFinished, !call.received(bytes, maximum: maximum) else { return }
-        let failure = HTTP2Failure(.responseTooLarge, "the response's body is longer than \(maximum) bytes")
-        call.finish(.failure(.ambiguous(failure)))
+        // The status came before the body, and holds without it.
+        call.dropBody()
+        answer(call)
         cancel(stream: stream)
     }
 
@@ -71,21 +72,28 @@ extension ClientChannelHandler: SessionEvents {
         settle(call, stream: stream, .closed(code, goAway: goAway))
     }
 
+    /// Finishes a call with its response as far as it has come.
+    private func answer(_ call: Call) {
+        let response = call.response
+        if (200..<300).contains(response.status) && !isProven {
+            isProven = true
+            core.proved(self)
+        }
+        core.answered()
+        call.finish(.success(response))
+    }
+
     /// Finishes a call whose stream has ended, or returns it to the queue.
     func settle(_ call: Call, stream: Int32, _ end: StreamEnd) {
         guard !call.isFinished else { return }
         let mayResend = call.resends < core.configuration.maximumResends
         switch CallResolution(
-            end, stream: stream, answered: call.isAnswered, written: call.isWritten, mayResend: mayResend)
+            end, stream: stream, answered: call.isAnswered || call.isTaken, written: call.isWritten,
+            mayResend: mayResend
+        )
         {
         case .answered:
-            let response = call.response
-            if (200..<300).contains(response.status) && !isProven {
-                isProven = true
-                core.proved(self)
-            }
-            core.answered()
-            call.finish(.success(response))
+            answer(call)
         case .resend where isRetired:
             call.finish(.failure(.notProcessed(ClientCore.retired)))
         case .resend:

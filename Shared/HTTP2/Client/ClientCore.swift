@@ -91,6 +91,10 @@ final class ClientCore {
                 waitingCount -= 1
                 call.finish(.failure(.notProcessed(Self.withdrawn)))
                 waiting.dropNext()
+            } else if !call.burst.requests.mayStart(call.index) {
+                waitingCount -= 1
+                call.finish(.failure(.notProcessed(Self.withheld)))
+                waiting.dropNext()
             } else {
                 guard let id = pool.takeStream(now: now), let connection = connections[id] else { return }
                 waitingCount -= 1
@@ -102,6 +106,7 @@ final class ClientCore {
     }
 
     private static let withdrawn = HTTP2Failure(.withdrawn, "another answer made it pointless")
+    private static let withheld = HTTP2Failure(.withheld, "it may not be sent any more")
 
     private func open(_ call: Call, on connection: ClientChannelHandler) {
         touch(connection)

@@ -29,7 +29,7 @@ package struct HTTP2ClientConfiguration: Hashable, Sendable {
     /// TCP_USER_TIMEOUT: give a connection up when sent bytes stay unacknowledged for this long (Linux only).
     package var unacknowledgedTimeout: Duration? = .seconds(20)
 
-    /// The longest response body; a longer one resets its stream.
+    /// The longest response body, in bytes. A longer one is dropped: its stream is reset, and the response has no body.
     package var maximumResponseBody = 64 * 1024
     /// Our receive windows, of each stream and of the connection.
     package var receiveWindow = 1 << 20

@@ -46,8 +46,6 @@ package struct HTTP2Failure: Hashable, Sendable {
         case refused = "refused-stream"
         /// RST_STREAM with any other code.
         case reset = "stream-reset"
-        /// The response's body is longer than the configuration allows.
-        case responseTooLarge = "response-too-large"
         /// As many requests as the configuration allows are already waiting.
         case queueFull = "queue-full"
         /// It waited for a stream until its deadline while others were answered.
@@ -56,6 +54,8 @@ package struct HTTP2Failure: Hashable, Sendable {
         case retired = "retired"
         /// It waited for a stream when another answer of its burst made sending it pointless.
         case withdrawn = "withdrawn"
+        /// When it was about to get a stream, its sender said that it may not be sent any more.
+        case withheld = "withheld"
     }
 
     package let code: Code

@@ -3,12 +3,16 @@ package protocol HTTP2Requests: Sendable {
     var count: Int { get }
 
     /// Writes `:method`, `:path` and the fields of the request at `index`, in that order; `:scheme` and `:authority`
-    /// are the client's. Called on the client's event loop each time that the request is sent, so it must be quick,
-    /// and must write the same every time.
+    /// are the client's. Called on the client's event loop each time that the request is sent, so it must be quick.
     func write(_ index: Int, to fields: inout HeaderArena)
 
-    /// The whole body of the request at `index`; empty for none.
+    /// The whole body of the request at `index`; empty for none. Called when the request gets a stream, so that a body
+    /// may depend on the time.
     func body(_ index: Int) -> [UInt8]
+
+    /// Whether the request at `index` may still be sent. Asked on the client's event loop right before the request gets a
+    /// stream, each time that it gets one. A refused request ends as `notProcessed` with the code `withheld`.
+    func mayStart(_ index: Int) -> Bool
 
     /// Whether they go before others that wait for a stream.
     var precedence: HTTP2Precedence { get }
@@ -21,6 +25,7 @@ package protocol HTTP2Requests: Sendable {
 extension HTTP2Requests {
     package var precedence: HTTP2Precedence { .normal }
     package func goesOn(after status: Int) -> Bool { true }
+    package func mayStart(_ index: Int) -> Bool { true }
 }
 
 /// What became of one of them.

@@ -40,6 +40,8 @@ package struct DeadLetter: Sendable {
         ] {
             copy.properties.headers[name] = nil
         }
+        // A replay must not look younger than it is. Senders refuse a push that is older than the known revocations.
+        if copy.properties.timestamp == nil { copy.properties.timestamp = failedAt?.seconds }
         // Of what the broker gave up on only the broker knows where it came from.
         if let death {
             copy.properties.headers[HeaderName.exchange] = header(HeaderName.exchange) ?? .text(death.exchange)
@@ -53,7 +55,7 @@ package struct DeadLetter: Sendable {
     package func kept(at now: Timestamp) -> AMQPMessage {
         var copy = copy(to: .dead)
         if let failedAt {
-            let left = failedAt + Topology.deadLettersKept - now
+            let left = failedAt + Topology.deadLettersKept(in: queue) - now
             copy.properties.expiration = String(max(0, left.wholeMilliseconds))
         }
         return copy

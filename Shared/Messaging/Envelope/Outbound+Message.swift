@@ -8,7 +8,7 @@ extension Outbound {
             exchange: exchange.name, routingKey: routingKey,
             properties: AMQPProperties(
                 contentType: "application/json", messageID: messageID, correlationID: correlationID, type: type,
-                appID: service, persistent: true,
+                appID: service, persistent: true, timestamp: Timestamp.now.seconds,
                 headers: traceparent.map { [HeaderName.traceparent: .text($0)] } ?? [:]),
             body: body)
     }

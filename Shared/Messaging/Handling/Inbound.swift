@@ -33,15 +33,15 @@ package struct Inbound: Sendable {
     /// One that no broker delivered.
     package init(
         queue: WorkQueue, exchange: String, routingKey: String, contentType: String? = nil, messageID: String? = nil,
-        type: String? = nil, headers: [String: String] = [:], body: [UInt8], attempt: Int = 1,
-        redelivered: Bool = false, firstSeen: Timestamp = .now
+        type: String? = nil, timestamp: Int64? = nil, headers: [String: String] = [:], body: [UInt8],
+        attempt: Int = 1, redelivered: Bool = false, firstSeen: Timestamp = .now
     ) {
         self.init(
             AMQPDelivery(
                 queue: queue.name, tag: AMQPDeliveryTag(generation: 0, value: 0), redelivered: redelivered,
                 exchange: exchange, routingKey: routingKey,
                 properties: AMQPProperties(
-                    contentType: contentType, messageID: messageID, type: type,
+                    contentType: contentType, messageID: messageID, type: type, timestamp: timestamp,
                     headers: headers.mapValues(AMQPValue.text)), body: body),
             queue: queue, attempt: attempt, firstSeen: firstSeen)
     }
@@ -53,6 +53,11 @@ package struct Inbound: Sendable {
     package var messageID: String? { delivery.properties.messageID }
     package var type: String? { delivery.properties.type }
     package var body: [UInt8] { delivery.body }
+    /// When its publisher made it, in whole seconds; where it does not say, when a stage on this queue first saw it. The
+    /// copies that retries and replays make keep it.
+    package var publishedAt: Timestamp {
+        delivery.properties.timestamp.map { Timestamp(milliseconds: 0) + .seconds($0) } ?? firstSeen
+    }
     /// The broker delivered it before, to someone who did not settle it.
     package var redelivered: Bool { delivery.redelivered || delivery.wasRedeliveredBefore }
     /// The AMQP headers whose values are text.

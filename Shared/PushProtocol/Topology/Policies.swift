@@ -22,6 +22,26 @@ extension Topology {
             + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+)\.dead$"#,
         priority: 1, definition: ["message-ttl": .number(deadLettersKept.wholeMilliseconds)])
 
+    /// For how long dead pushes wait for a person: as long as senders know which registrations were revoked. A push that
+    /// is replayed later might reach the next owner of a phone.
+    package static let deadPushesKept: Duration = StreamName.senderRevocations.memory
+
+    /// About the dead letters of senders. Its priority is higher than that of ``deadLetters``, so that it applies in its
+    /// place.
+    package static let deadPushes = Policy(
+        name: "dead-pushes", pattern: #"^(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+\.dead$"#,
+        priority: 2, definition: ["message-ttl": .number(deadPushesKept.wholeMilliseconds)])
+
+    /// For how long the dead letters of `queue` wait for a person.
+    package static func deadLettersKept(in queue: WorkQueue) -> Duration {
+        switch queue {
+        case .senderPushes: deadPushesKept
+        case .rulesEvents, .rulesOutcomes, .rulesErasures, .registryNotifications, .registryDevices,
+            .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
+            deadLettersKept
+        }
+    }
+
     /// All of them.
-    package static let policies = [deadLetters]
+    package static let policies = [deadLetters, deadPushes]
 }

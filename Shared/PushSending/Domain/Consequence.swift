@@ -18,6 +18,10 @@ package enum Consequence: Hashable, Sendable {
     /// Our credentials or configuration are at fault: the lane stops and keeps its queue. Never about the token.
     case halt(reason: String)
 
+    /// The key that the provider holds for another party is refused: this target waits for a new key, at no attempt's
+    /// cost. Never about the token, nor about our credential.
+    case waitForThirdParty(reason: String)
+
     /// What it means when a fresh connection did not help.
     package enum Persistence: Hashable, Sendable {
         case halts
@@ -34,6 +38,8 @@ package enum GatewayAnswer: Hashable, Sendable {
     case throttled(floor: Duration, reason: String)
     /// Not sent, or refused for our own fault: nothing further may be sent on this lane until it is mended.
     case halted(reason: String)
+    /// Refused for the key that the provider holds for another party; again when there is a new one.
+    case thirdPartyHalted(reason: String)
     /// It never reaches the wire, whenever it is tried; that says nothing about the provider.
     case refusedHere(LocalRejection)
     /// Nothing is known of an answer for a reason of ours that passes, congestion or a stop; as silent about the provider.
@@ -42,6 +48,8 @@ package enum GatewayAnswer: Hashable, Sendable {
     case unreachable(reason: String)
     /// Nothing was sent, as the answer to another target made it pointless: whether it is now, the lane's gate knows.
     case withdrawn
+    /// Nothing was sent: while it waited for a stream its time ran out, or its user lost the device.
+    case withheld
 }
 
 /// Why a target never reaches the wire: a stable word, never a value from the push.

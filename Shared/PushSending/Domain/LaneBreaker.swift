@@ -80,6 +80,14 @@ package struct LaneBreaker: Sendable {
     /// Whether one push has been let through to see if the trouble is over.
     package var isProbing: Bool { if case .probing = state { true } else { false } }
 
+    /// How much of the pause is left at `now`; zero where there is none.
+    package func pause(now: Duration) -> Duration {
+        switch state {
+        case .closed, .probing: .zero
+        case .open(_, let until, _): max(until - now, .zero)
+        }
+    }
+
     /// Asks to send at `now`, on any monotonic clock.
     package mutating func admit(now: Duration) -> Admission {
         switch state {

@@ -27,9 +27,14 @@ package struct RequestBatch: Sendable {
     package struct Entry: Sendable {
         /// The index of its letter.
         package let letter: Int
+        /// The body as it was written; see ``RequestBatch/body(of:at:)``.
         package let body: [UInt8]
         /// Where its values begin in `ends`.
         fileprivate let firstValue: Int
+        /// How long its push still has, where the body says so.
+        fileprivate let countdown: Countdown?
+        /// The bytes of the body ahead of the part that the places of `countdown` are counted in.
+        fileprivate let shift: Int
     }
 
     package private(set) var letters: [Letter] = []
@@ -75,10 +80,24 @@ package struct RequestBatch: Sendable {
     package mutating func endValue() { ends.append(text.count) }
 
     /// Ends a request of which the own path and every own value were written.
-    package mutating func endRequest(body: [UInt8]) {
+    ///
+    /// - Parameters:
+    ///   - countdown: how long the push still has, where the body says so.
+    ///   - shift: how much later in the body than in `countdown` each place is.
+    package mutating func endRequest(body: [UInt8], countdown: Countdown? = nil, shift: Int = 0) {
         assert(ends.count - firstValue == letters[letters.count - 1].own.count + (path == nil ? 1 : 0))
-        entries.append(Entry(letter: letters.count - 1, body: body, firstValue: firstValue))
+        entries.append(
+            Entry(
+                letter: letters.count - 1, body: body, firstValue: firstValue, countdown: countdown, shift: shift))
         firstValue = ends.count
+    }
+
+    /// The body of the request at `index` as it has to be at the time of day `now`, which may be seconds after it was
+    /// written.
+    package func body(of index: Int, at now: () -> Timestamp) -> [UInt8] {
+        let entry = entries[index]
+        guard let countdown = entry.countdown else { return entry.body }
+        return countdown.body(entry.body, shift: entry.shift, at: now())
     }
 
     /// Hands out the own path of the request at `index`, of a batch without one for all.

@@ -10,6 +10,8 @@ struct RevocationSet {
     private let share: Int
     private var young = Table()
     private var old = Table()
+    /// The time of the last revocation that was forgotten for want of room; `nil` while none was.
+    private(set) var forgottenUntil: Timestamp?
 
     init(capacity: Int) {
         precondition(capacity >= 2)
@@ -22,15 +24,19 @@ struct RevocationSet {
     var bytes: Int { young.bytes + old.bytes }
 
     /// Notes that pushes to `device` from a registration of up to `moment` are revoked. The latest moment counts.
-    mutating func revoke(_ device: UUID, until moment: Timestamp) {
+    ///
+    /// - Parameter at: when the user lost the device.
+    mutating func revoke(_ device: UUID, until moment: Timestamp, at: Timestamp) {
         let key = Self.key(of: device)
         let known = young.moment(of: key)
         let latest = max(Self.clamp(moment), known ?? old.moment(of: key) ?? 0)
         if known == nil, young.count == share {
+            if let lost = old.lastAt { forgottenUntil = max(forgottenUntil ?? lost, lost) }
             old = young
             young = Table()
         }
         young.set(key, latest, most: share)
+        young.lastAt = max(young.lastAt ?? at, at)
     }
 
     /// Whether a push to `device` from a registration of `moment` is revoked.
@@ -67,6 +73,8 @@ private struct Table {
     /// The low bits of the moment.
     private var tails: [UInt32] = []
     private(set) var count = 0
+    /// The time of the latest revocation in it.
+    var lastAt: Timestamp?
 
     var bytes: Int { words.count * (MemoryLayout<UInt64>.stride + MemoryLayout<UInt32>.stride) }
 
@@ -106,6 +114,7 @@ private struct Table {
         let size = max(words.count + 1, min(max(words.count * 2, 64), most * 4 / 3 + 2))
         let before = self
         self = Table()
+        lastAt = before.lastAt
         words = Array(repeating: 0, count: size)
         tails = Array(repeating: 0, count: size)
         for place in before.words.indices where before.words[place] != 0 {

@@ -1,3 +1,5 @@
+package import PushProtocol
+
 /// What proves to a provider who sends: the whole value of the header `authorization`. It prints redacted.
 package struct Credential: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// `bearer …`. Never log it. Absent where the connection itself is the proof, by a client certificate.
@@ -25,11 +27,27 @@ package struct MintedCredential: Sendable {
     package var renewAfter: Duration
     /// From this age on it is of no use. Equal to `renewAfter` where a new one is at hand at once.
     package var usableFor: Duration
+    /// The time of day that is signed into it as its beginning, which the provider compares with its own; `nil` where
+    /// the provider counts its age itself.
+    package var issuedAt: Timestamp?
 
-    package init(authorization: String, renewAfter: Duration, usableFor: Duration) {
+    package init(
+        authorization: String, renewAfter: Duration, usableFor: Duration, issuedAt: Timestamp? = nil
+    ) {
         self.authorization = authorization
         self.renewAfter = renewAfter
         self.usableFor = usableFor
+        self.issuedAt = issuedAt
+    }
+
+    /// How far into the future its beginning may lie: more than clocks are corrected in everyday use.
+    static let greatestLead = Duration.seconds(60)
+
+    /// Whether the time of day says that it is from the future, or too old: the clock was put right since it was minted.
+    func isMisdated(at now: Timestamp) -> Bool {
+        guard let issuedAt else { return false }
+        let age = now - issuedAt
+        return age < .zero - Self.greatestLead || age >= usableFor
     }
 }
 

@@ -4,11 +4,21 @@ import Synchronization
 ///
 /// While a renewal runs, the old credential goes on serving as long as it is usable. After a failed minting the next
 /// one waits, doubling from one second to a minute; who asks meanwhile gets the last error at once.
+///
+/// Ages are measured in uptime, which no correction of the clock changes. A credential that carries the time of day is
+/// also compared with the clock each time it is asked for. One that was minted under a wrong clock is replaced, once in
+/// ``pauseOfCorrections`` at most, since a provider limits how many a key may sign.
 package final class CredentialCache: CredentialSource {
     package typealias Mint = @Sendable () async throws(CredentialError) -> MintedCredential
     private typealias Minting = Task<Result<Credential, CredentialError>, Never>
 
+    /// The least time between two mintings because of the clock. APNs takes one token of a key in twenty minutes
+    /// (`push-protocols` A.8).
+    package static let pauseOfCorrections = Duration.seconds(20 * 60)
+
     private struct State {
+        /// The uptime of the last minting because of the clock.
+        var corrected: Duration?
         var current: (credential: Credential, minted: MintedCredential)?
         var minting: Minting?
         var generation = 0
@@ -63,7 +73,10 @@ package final class CredentialCache: CredentialSource {
 
     private func plan(_ state: inout State, refused: Credential?) -> Plan {
         let now = clock.uptime()
-        if let (credential, minted) = state.current, credential.generation != refused?.generation {
+        if isMisdated(state, now: now) {
+            state.corrected = now
+            state.current = nil
+        } else if let (credential, minted) = state.current, credential.generation != refused?.generation {
             let age = now - credential.mintedAt
             if age >= minted.renewAfter { startMinting(&state, now: now) }
             if age < minted.usableFor { return .serve(credential) }
@@ -73,6 +86,11 @@ package final class CredentialCache: CredentialSource {
         startMinting(&state, now: now)
         if let minting = state.minting { return .wait(minting) }
         return .fail(state.failure?.error ?? .unavailable(reason: "no-credential"))
+    }
+
+    private func isMisdated(_ state: State, now: Duration) -> Bool {
+        guard let minted = state.current?.minted, minted.isMisdated(at: clock.now()) else { return false }
+        return state.corrected.map { now - $0 >= Self.pauseOfCorrections } ?? true
     }
 
     /// Starts a minting unless one runs or the last one failed too recently.

@@ -13,10 +13,10 @@ package final class HTTP2Transport: ProviderTransport {
     package var generation: Int { counter.withLock { $0 } }
 
     package func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
     ) async -> [TransportAnswer] {
         do throws(HTTP2Error) {
-            let requests = try BatchOnTheWire(batch, authorization: authorization, goesOn: goesOn)
+            let requests = try BatchOnTheWire(batch, authorization: authorization, conditions: conditions)
             return await client.execute(all: requests, deadline: deadline).map(TransportAnswer.init)
         } catch {
             return Array(repeating: .failure(TransportError(error)), count: batch.count)
@@ -38,11 +38,11 @@ private struct BatchOnTheWire: HTTP2Requests {
     let batch: RequestBatch
     let letters: [HTTP2FieldBlock]
     let authorization: HTTP2FieldBlock?
-    let statusAllowsMore: @Sendable (Int) -> Bool
+    let conditions: SendConditions
 
-    init(_ batch: RequestBatch, authorization: String?, goesOn: @escaping @Sendable (Int) -> Bool) throws(HTTP2Error) {
+    init(_ batch: RequestBatch, authorization: String?, conditions: SendConditions) throws(HTTP2Error) {
         self.batch = batch
-        statusAllowsMore = goesOn
+        self.conditions = conditions
         // Laid out once; nghttp2 puts it into no table, whatever is asked for, so it travels with each request.
         self.authorization =
             if let authorization {
@@ -68,7 +68,7 @@ private struct BatchOnTheWire: HTTP2Requests {
         }
     }
 
-    func body(_ index: Int) -> [UInt8] { batch.entries[index].body }
+    func body(_ index: Int) -> [UInt8] { batch.body(of: index, at: conditions.now) }
 
     func write(_ index: Int, to fields: inout HeaderArena) {
         let letter = batch.entries[index].letter
@@ -86,7 +86,9 @@ private struct BatchOnTheWire: HTTP2Requests {
         }
     }
 
-    func goesOn(after status: Int) -> Bool { statusAllowsMore(status) }
+    func goesOn(after status: Int) -> Bool { conditions.goesOn(status) }
+
+    func mayStart(_ index: Int) -> Bool { conditions.mayStart(index) }
 }
 
 extension TransportAnswer {
@@ -113,8 +115,9 @@ extension TransportError {
                     .unreachable(reason: failure.code.rawValue)
                 case .queueFull, .noStream: .deferred(reason: failure.code.rawValue)
                 case .withdrawn: .withdrawn
+                case .withheld: .withheld
                 case .retired: .outdated
-                case .connectionLost, .unresponsive, .goAway, .refused, .reset, .responseTooLarge:
+                case .connectionLost, .unresponsive, .goAway, .refused, .reset:
                     .notProcessed(reason: failure.code.rawValue)
                 }
         case .ambiguous(let failure): self = .ambiguous(reason: failure.code.rawValue)

@@ -12,11 +12,24 @@ package protocol PushGateway: Sendable {
     /// Sends all of `copies` at once and tries every remedy that needs no waiting. Never throws: what is known of each
     /// copy is its answer, in the same order. Where requests wait for the provider, those of the bulk lane let others go
     /// first.
-    func send(_ copies: [Copy], of renderings: [any PushRendering], in lane: Lane) async -> [GatewayAnswer]
+    ///
+    /// `mayStart` is asked about each copy on any thread, right before its request gets a stream. After a no, the answer
+    /// is ``GatewayAnswer/withheld``.
+    func send(
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (Copy) -> Bool
+    ) async -> [GatewayAnswer]
 }
 
 extension PushGateway {
     package var quota: QuotaGate? { nil }
+
+    /// Sends all of `copies`, however long they wait for streams.
+    package func send(
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
+    ) async -> [GatewayAnswer] {
+        await send(copies, of: renderings, in: lane) { _ in true }
+    }
 }
 
 /// What goes to one target. Copies of the same rendering stand next to each other.
@@ -26,11 +39,16 @@ package struct Copy: Hashable, Sendable {
     package var target: Push.Target
     /// Decides about what may or may not have been taken.
     package var delivery: DeliveryPolicy
+    /// From when on it may not be sent any more; `nil` for never.
+    package var expiresAt: Timestamp?
 
-    package init(of rendering: Int, to target: Push.Target, delivery: DeliveryPolicy = .atLeastOnce) {
+    package init(
+        of rendering: Int, to target: Push.Target, delivery: DeliveryPolicy = .atLeastOnce, expiresAt: Timestamp? = nil
+    ) {
         self.rendering = rendering
         self.target = target
         self.delivery = delivery
+        self.expiresAt = expiresAt
     }
 }
 
@@ -58,7 +76,8 @@ package struct ProviderGateway: PushGateway {
     package func render(_ push: Push) -> any PushRendering { wire.render(push, now: clock.now()) }
 
     package func send(
-        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane
+        _ copies: [Copy], of renderings: [any PushRendering], in lane: Lane,
+        mayStart: @escaping @Sendable (Copy) -> Bool
     ) async -> [GatewayAnswer] {
         var round = GatewayRound(copies.map(\.delivery))
         var refused: (credential: Credential, generation: Int)?
@@ -68,8 +87,11 @@ package struct ProviderGateway: PushGateway {
             do throws(CredentialError) {
                 let credential = try await credential(after: refused)
                 let generation = transport.generation
+                let places = round.pending
                 let answers = await transport.send(
-                    batch, authorization: credential.authorization, deadline: deadline, goesOn: wire.goesOn)
+                    batch, authorization: credential.authorization, deadline: deadline,
+                    conditions: SendConditions(
+                        goesOn: wire.goesOn, mayStart: { mayStart(copies[places[$0]]) }, now: clock.now))
                 let (now, age) = (clock.now(), clock.uptime() - credential.mintedAt)
                 let orders = round.take(answers) { place, response in
                     wire.consequence(

@@ -45,6 +45,7 @@ struct Remedies {
         // A connection stays bound to what it was opened with: whatever is mended takes effect on another one.
         case .halt(let reason): return .answerAndLeave(.halted(reason: reason))
         case .leave(let floor, let reason): return .answerAndLeave(.backOff(floor: floor, reason: reason))
+        case .waitForThirdParty(let reason): return .answer(.thirdPartyHalted(reason: reason))
         case .reauthenticate(let reason):
             guard !reauthenticated else { return .answerAndLeave(.halted(reason: reason)) }
             reauthenticated = true
@@ -69,6 +70,7 @@ struct Remedies {
         case .deferred(let reason): return .answer(.deferred(reason: reason))
         case .timedOut where delivery == .atMostOnce: return .answer(.settled(.unknown(reason: "timed-out")))
         case .withdrawn: return .answer(.withdrawn)
+        case .withheld: return .answer(.withheld)
         case .outdated:
             guard outdated < Self.waitsForConnections else { return .answer(.deferred(reason: "connections-retired")) }
             outdated += 1

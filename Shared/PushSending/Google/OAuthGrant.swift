@@ -45,10 +45,12 @@ package enum OAuthGrant {
     package static func credential(status: Int, body: [UInt8]) throws(CredentialError) -> MintedCredential {
         let answer = ProviderResponse(status: status, body: body).json
         guard status == 200 else { throw refusal(status: status, error: answer?["error"]?.string) }
-        guard let token = answer?["access_token"]?.string, !token.isEmpty,
-            token.isVisibleASCII, let expiresIn = seconds(answer?["expires_in"]),
-            expiresIn > 0
-        else { throw .unavailable(reason: "the token endpoint's answer holds no access token") }
+        guard let token = answer?["access_token"]?.string, !token.isEmpty, token.isVisibleASCII else {
+            throw .unavailable(reason: "the token endpoint's answer holds no access token")
+        }
+        guard let expiresIn = seconds(answer?["expires_in"]), expiresIn > 0 else {
+            throw .unavailable(reason: "the token endpoint's answer has an access token without a usable expires_in")
+        }
         return MintedCredential(
             authorization: "Bearer \(token)", renewAfter: .seconds(max(expiresIn - earliness, expiresIn / 2)),
             usableFor: .seconds(expiresIn))

@@ -35,11 +35,16 @@ final class LaneGate: Sendable {
     private let changed: @Sendable (LaneBreaker.Change) -> Void
     private let state = Mutex(State())
     private let suspicion = Mutex(SuspicionMonitor())
+    let thirdParty: ThirdPartyGate
 
-    /// `changed` is called outside any lock, on the task that reported.
-    init(clock: SenderClock, changed: @escaping @Sendable (LaneBreaker.Change) -> Void) {
+    /// `changed` and `thirdPartyChanged` are called outside any lock, on the task that reported.
+    init(
+        clock: SenderClock, thirdPartyChanged: @escaping @Sendable (LaneBreaker.Change) -> Void = { _ in },
+        changed: @escaping @Sendable (LaneBreaker.Change) -> Void
+    ) {
         self.clock = clock
         self.changed = changed
+        thirdParty = ThirdPartyGate(clock: clock, changed: thirdPartyChanged)
     }
 
     var trouble: LaneBreaker.Trouble? { state.withLock { $0.breaker.trouble } }
@@ -132,8 +137,8 @@ extension GatewayAnswer {
     fileprivate var isAboutTarget: Bool {
         switch self {
         case .settled(.unknown): false
-        case .settled, .throttled: true
-        case .backOff, .halted, .refusedHere, .deferred, .unreachable, .withdrawn: false
+        case .settled, .throttled, .thirdPartyHalted: true
+        case .backOff, .halted, .refusedHere, .deferred, .unreachable, .withdrawn, .withheld: false
         }
     }
 }

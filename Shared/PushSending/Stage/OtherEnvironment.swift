@@ -18,7 +18,8 @@ final class OtherEnvironment: Sendable {
     /// acceptance takes the place of the refusal. Where the other environment said nothing about the token, or was not
     /// asked, the refusal stands and the token is not doubted.
     func amend(
-        _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes, _ push: (Int) -> Push
+        _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes,
+        mayStart: @escaping @Sendable (Copy) -> Bool = { _ in true }, _ push: (Int) -> Push
     ) async {
         guard round.answers.contains(where: \.isUnknownToken), !Task.isCancelled,
             let (environment, other) = Self.other(than: lane, on: lanes)
@@ -36,8 +37,12 @@ final class OtherEnvironment: Sendable {
         let again = PushRound(
             copies: copies,
             answers: await other.gateway.send(
-                copies.map { Copy(of: renumbered[$0.rendering] ?? 0, to: $0.target, delivery: $0.delivery) },
-                of: pushes.map { other.gateway.render(push($0)) }, in: push(pushes[0]).lane))
+                copies.map { copy in
+                    var copy = copy
+                    copy.rendering = renumbered[copy.rendering] ?? 0
+                    return copy
+                },
+                of: pushes.map { other.gateway.render(push($0)) }, in: push(pushes[0]).lane, mayStart: mayStart))
         other.gate.report(again.report)
         for (place, answer) in zip(places, again.answers) {
             if answer.isAboutToken { unheard.remove(place) }
@@ -73,7 +78,9 @@ extension GatewayAnswer {
     fileprivate var isAboutToken: Bool {
         switch self {
         case .settled(.accepted), .settled(.unregistered), .settled(.rejected(_, suspectToken: true)): true
-        case .settled, .backOff, .throttled, .halted, .refusedHere, .deferred, .unreachable, .withdrawn: false
+        case .settled, .backOff, .throttled, .halted, .thirdPartyHalted, .refusedHere, .deferred, .unreachable,
+            .withdrawn, .withheld:
+            false
         }
     }
 

@@ -26,7 +26,7 @@ package final class PushLanes: Sendable {
     let provider: Provider
     let clock: SenderClock
 
-    /// `provider` labels the metric `heliograph_lane_open`.
+    /// `provider` labels the metrics `heliograph_lane_open` and `heliograph_push_third_party_open`.
     package init(
         _ gateways: [LaneKey: any PushGateway], provider: Provider, clock: SenderClock = .system, logger: Logger
     ) {
@@ -44,7 +44,14 @@ package final class PushLanes: Sendable {
                         ("environment", key.environment.rawValue),
                     ])
                 gauge.record(1)
-                let gate = LaneGate(clock: clock) { change in
+                let gate = LaneGate(
+                    clock: clock,
+                    thirdPartyChanged: { change in
+                        logger.reportThirdParty(change, of: key)
+                        Gauge(label: "heliograph_push_third_party_open", dimensions: gauge.dimensions)
+                            .record(change == .closed ? 1 : 0)
+                    }
+                ) { change in
                     gauge.record(change == .closed ? 1 : 0)
                     logger.report(change, of: key)
                     switch change {
@@ -64,6 +71,9 @@ package final class PushLanes: Sendable {
 
     /// What holds a lane up; `nil` while it works and for a lane that is not configured.
     package func trouble(of key: LaneKey) -> LaneBreaker.Trouble? { lanes[key]?.gate.trouble }
+
+    /// The trouble of a lane's targets that the provider reaches by another party's key; `nil` while there is none.
+    package func thirdPartyTrouble(of key: LaneKey) -> LaneBreaker.Trouble? { lanes[key]?.gate.thirdParty.trouble }
 
     /// Shuts a lane whose credential turns out to be of no use before anything was sent.
     package func shut(_ key: LaneKey, misconfigured reason: String) {
@@ -93,6 +103,18 @@ package final class PushLanes: Sendable {
 }
 
 extension Logger {
+    fileprivate func reportThirdParty(_ change: LaneBreaker.Change, of key: LaneKey) {
+        let lane: Metadata = ["app": "\(key.app)", "environment": "\(key.environment.rawValue)"]
+        switch change {
+        case .closed:
+            notice("the provider's key for Apple or browsers is taken again; their pushes are sent", metadata: lane)
+        case .opened(let trouble, let pause):
+            error(
+                "the provider's key for Apple or browsers is refused; their pushes wait. Upload a new key in the provider's console",
+                metadata: lane.merging(["reason": "\(trouble.reason)", "pause": "\(pause)"]) { $1 })
+        }
+    }
+
     fileprivate func report(_ change: LaneBreaker.Change, of key: LaneKey) {
         let lane: Metadata = ["app": "\(key.app)", "environment": "\(key.environment.rawValue)"]
         switch change {

@@ -9,6 +9,8 @@ struct PushRound: Sendable {
     var elsewhere: [Int: ProviderEnvironment] = [:]
     /// What speaks against the lane in the answers taken together; see ``LaneGate/judge(_:isProbe:)``.
     var storm: String?
+    /// For how long the targets wait whose answer is ``GatewayAnswer/thirdPartyHalted``.
+    var thirdPartyPause = Duration.zero
 
     /// What the answers say about the lane: one that says more about it outweighs the others.
     var report: LaneBreaker.Report {
@@ -26,8 +28,8 @@ extension GatewayAnswer {
     fileprivate var report: LaneBreaker.Report {
         switch self {
         case .settled(.unknown(let reason)): .unavailable(reason: reason)
-        case .settled, .throttled: .answered
-        case .refusedHere, .deferred, .withdrawn: .nothing
+        case .settled, .throttled, .thirdPartyHalted: .answered
+        case .refusedHere, .deferred, .withdrawn, .withheld: .nothing
         case .backOff(_, let reason): .unavailable(reason: reason)
         case .unreachable(let reason): .unreachable(reason: reason)
         case .halted(let reason): .misconfigured(reason: reason)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Messaging
 import PushProtocol
 
@@ -39,8 +40,10 @@ struct PushSender: Sendable {
     /// What this attempt at the pushes of `batch` comes to.
     func send(_ batch: LaneBatch) async -> PushSettlements {
         guard let lane = lanes[batch.key] else { return skip(batch.pushes) }
+        await settled.begin(batch.pushes)
         let settlements = await send(batch.pushes, over: lane, batch.key)
         settled.remember(settlements, of: batch.pushes)
+        settled.end(batch.pushes)
         return settlements
     }
 
@@ -54,14 +57,20 @@ struct PushSender: Sendable {
         for (index, known) in recollections.enumerated() {
             if let known { settlements.recall(known.outcomes, of: index) }
         }
+        let reach = revocations?.reach(now: now)
         for (index, job) in jobs.enumerated() {
             let known = recollections[index]
             let isLate = job.message.expiresAt.map { $0 <= now } ?? false
             let isInDoubt = job.message.delivery == .atMostOnce && job.inbound.redelivered
+            let isForgotten = reach.map { job.inbound.publishedAt < $0 } ?? false
             let answer: Outcome.Answer? = isInDoubt ? .unknown(reason: "redelivered") : isLate ? .expired : nil
+            if isForgotten, answer == nil { revocations?.reportForgotten(job.message) }
             for target in job.message.targets.indices where known?.isMissing(target) ?? true {
                 if let answer {
                     settlements.settle(outcome(job.message.targets[target], answer, now), of: index)
+                } else if isForgotten, job.message.targets[target].isOneDevice {
+                    let refusal = Outcome.Answer.skipped(reason: Revocations.forgotten)
+                    settlements.settle(outcome(job.message.targets[target], refusal, now), of: index)
                 } else {
                     unsent.append(Place(job: index, target: target))
                 }
@@ -97,8 +106,12 @@ struct PushSender: Sendable {
                     return settlements
                 }
             }
-            // As late as can be: a push may have waited long enough for the device to change hands.
+            // Read before the targets are looked up. A later revocation is found when the request gets its stream.
+            let generation = revocations?.generation ?? 0
             count = withhold(&unsent, first: count, of: jobs, into: &settlements)
+            var probe: UUID?
+            count = holdForThirdParty(
+                &unsent, first: count, of: jobs, at: lane.gate.thirdParty, &probe, into: &settlements)
             guard count > 0 else {
                 if admission == .probe { lane.gate.reportProbe(.nothing) }
                 continue
@@ -106,15 +119,18 @@ struct PushSender: Sendable {
             let copies = unsent.prefix(count).map { place in
                 let job = jobs[place.job]
                 return Copy(
-                    of: place.job, to: job.message.targets[place.target], delivery: job.message.delivery ?? .atLeastOnce
-                )
+                    of: place.job, to: job.message.targets[place.target],
+                    delivery: job.message.delivery ?? .atLeastOnce, expiresAt: job.message.expiresAt)
             }
-            let answers = await lane.gateway.send(copies, of: renderings, in: jobs[0].message.lane)
+            let mayStart = isDue(since: generation)
+            let answers = await lane.gateway.send(
+                copies, of: renderings, in: jobs[0].message.lane, mayStart: mayStart)
             var round = PushRound(copies: copies, answers: answers)
+            lane.gate.thirdParty.judge(&round, probe: probe)
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             quota?.note(round)
-            await otherEnvironment.amend(&round, of: key, on: lanes) { jobs[$0].message }
+            await otherEnvironment.amend(&round, of: key, on: lanes, mayStart: mayStart) { jobs[$0].message }
             let left = take(round, unsent.prefix(count), of: jobs, into: &settlements)
             unsent.removeFirst(count)
             unsent = left.isEmpty ? unsent : left + unsent
@@ -122,6 +138,15 @@ struct PushSender: Sendable {
         // Cut short: what is known is kept, and the rest comes again when somebody is there for it.
         hold(unsent, of: jobs, for: .zero, "the sender stops", into: &settlements)
         return settlements
+    }
+
+    /// Asks about a copy that gets a stream: its time has not run out, and its user has not lost the device since
+    /// `generation`.
+    private func isDue(since generation: Int) -> @Sendable (Copy) -> Bool {
+        { [revocations, clock] copy in
+            if let expiresAt = copy.expiresAt, expiresAt <= clock.now() { return false }
+            return revocations.map { !$0.isRevoked(copy.target, since: generation) } ?? true
+        }
     }
 
     /// Answers what is too late by now.
@@ -141,7 +166,7 @@ struct PushSender: Sendable {
     private func withhold(
         _ unsent: inout [Place], first count: Int, of jobs: [Job], into settlements: inout PushSettlements
     ) -> Int {
-        guard let revocations, !revocations.isEmpty else { return count }
+        guard let revocations, revocations.generation > 0 else { return count }
         let revoked = revocations.revoked(
             among: unsent.prefix(count).lazy.map { jobs[$0.job].message.targets[$0.target] }, of: jobs[0].message.app)
         let now = clock.now()
@@ -151,6 +176,30 @@ struct PushSender: Sendable {
             settlements.settle(outcome(target, .skipped(reason: "revoked"), now), of: place.job)
         }
         return count - revoked.count
+    }
+
+    /// Holds those of the first `count` that wait for another party's key. `probe` becomes the device that is let through.
+    ///
+    /// - Returns: how many of them are left.
+    private func holdForThirdParty(
+        _ unsent: inout [Place], first count: Int, of jobs: [Job], at gate: ThirdPartyGate, _ probe: inout UUID?,
+        into settlements: inout PushSettlements
+    ) -> Int {
+        guard !gate.isQuiet else { return count }
+        var left = count
+        for position in (0..<count).reversed() {
+            let place = unsent[position]
+            let device = jobs[place.job].message.targets[place.target].device
+            switch gate.admit(device) {
+            case .open: break
+            case .probe: probe = device
+            case .closed(let pause, let reason):
+                hold([place], of: jobs, for: pause, reason, into: &settlements)
+                unsent.remove(at: position)
+                left -= 1
+            }
+        }
+        return left
     }
 
     /// The app has no credentials here.
@@ -189,6 +238,8 @@ struct PushSender: Sendable {
             case .refusedHere(let rejection):
                 settlements.refuse(outcome(target, rejection.answer, now), of: place.job)
             case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
+            case .thirdPartyHalted(let reason):
+                hold([place], of: jobs, for: round.thirdPartyPause, reason, into: &settlements)
             case .backOff(let floor, let reason):
                 switch decide(floor, job, now) {
                 case .retry(let level): settlements.leave(target, of: place.job, as: .tried, level, reason)
@@ -202,6 +253,13 @@ struct PushSender: Sendable {
                     settlements.settle(outcome(target, .throttled(reason: reason), now), of: place.job)
                 }
             case .halted, .unreachable, .withdrawn: left.append(place)
+            case .withheld:
+                if let expiresAt = job.message.expiresAt, expiresAt <= now {
+                    settlements.settle(outcome(target, .expired, now), of: place.job)
+                } else {
+                    // Revoked: the look-up before the next round answers it.
+                    left.append(place)
+                }
             }
         }
         return left

@@ -97,8 +97,8 @@ package final class QuotaGate: Sendable {
             case .throttled(let floor, _):
                 refused.insert(copy.target.device)
                 pause = max(pause, floor)
-            case .settled: answered += 1
-            case .backOff, .halted, .refusedHere, .deferred, .unreachable, .withdrawn: break
+            case .settled, .thirdPartyHalted: answered += 1
+            case .backOff, .halted, .refusedHere, .deferred, .unreachable, .withdrawn, .withheld: break
             }
         }
         note(refused: refused, pause: pause, answered: answered)

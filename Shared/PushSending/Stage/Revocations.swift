@@ -16,7 +16,10 @@ package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger
     private let held: Mutex<RevocationSet>
-    private let hasAny = Atomic(false)
+    /// From when on this process knows of every revocation; `nil` before it has sent anything.
+    private let knownSince = Mutex<Timestamp?>(nil)
+    /// Counts the events that revoked something. A reader that has looked a target up need not look again before it moves.
+    private let changes = Atomic(0)
     private let size: Gauge
     private let unreadable: Counter
 
@@ -33,14 +36,14 @@ package final class Revocations: Sendable {
     /// Takes in device events, as they came. What another provider's senders are to know, and what revokes nothing, is
     /// passed over.
     package func note(_ bodies: [[UInt8]]) {
-        var revoked: [(device: UUID, until: Timestamp)] = []
+        var revoked: [(device: UUID, until: Timestamp, at: Timestamp)] = []
         for body in bodies {
             do throws(WireError) {
                 let event = try DeviceEvent.decode(wireBody: body)
                 guard let until = event.revokes, let device = event.device, device.provider == provider else {
                     continue
                 }
-                revoked.append((device.id, until))
+                revoked.append((device.id, until, event.at))
             } catch {
                 unreadable.increment()
                 logger.error("a device event cannot be read; what it revokes is sent", metadata: ["error": "\(error)"])
@@ -48,14 +51,52 @@ package final class Revocations: Sendable {
         }
         guard !revoked.isEmpty else { return }
         let count = held.withLock { held in
-            for (device, until) in revoked { held.revoke(device, until: until) }
+            for (device, until, at) in revoked { held.revoke(device, until: until, at: at) }
             return held.count
         }
-        hasAny.store(true, ordering: .releasing)
+        // After the set: a reader that sees the new count finds the devices.
+        changes.add(1, ordering: .releasing)
         size.record(count)
     }
 
-    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+    /// Moves whenever something is revoked; 0 before anything is.
+    var generation: Int { changes.load(ordering: .acquiring) }
+
+    /// Whether a target that was looked up at `generation`, or later, is revoked by now. Counts nothing.
+    func isRevoked(_ target: Push.Target, since generation: Int) -> Bool {
+        guard self.generation != generation else { return false }
+        return held.withLock { $0.isRevoked(target.device, registeredAt: target.registeredAt) }
+    }
+
+    /// The word in the outcome of a target that is older than ``reach(now:)``.
+    static let forgotten = "older-than-revocations"
+
+    /// How much later than the stream's first message the reach begins: more than clocks differ.
+    static let margin = Duration.seconds(3600)
+
+    /// From when on every revocation is known. A push that was published earlier may be for a user who lost the
+    /// device, unknown to this process.
+    ///
+    /// The stream was read from ``StreamName/memory`` before the first push came. So the reach is that long before the
+    /// first call of this method, or later where the set had to forget devices. `now` is the time of day.
+    func reach(now: Timestamp) -> Timestamp {
+        let since = knownSince.withLock { since in
+            let known = since ?? now - StreamName.senderRevocations.memory + Self.margin
+            since = known
+            return known
+        }
+        guard generation > 0 else { return since }
+        return held.withLock { max(since, $0.forgottenUntil ?? since) }
+    }
+
+    /// Logs a push that is not sent, because it is older than the reach.
+    func reportForgotten(_ push: Push) {
+        logger.warning(
+            "push is older than the known revocations; not sent. Let its sender publish it anew",
+            metadata: [
+                "app": "\(push.app)", "push": "\(push.trace.id)", "targets": "\(push.targets.count)",
+            ])
+    }
 
     /// The places of those `targets` that are meant for somebody who has lost the device, ascending.
     func revoked(among targets: some Sequence<Push.Target>, of app: AppID) -> [Int] {
@@ -73,5 +114,15 @@ package final class Revocations: Sendable {
             ).increment(by: places.count)
         }
         return places
+    }
+}
+
+extension Push.Target {
+    /// Whether it is one registration, which a user can lose. A topic, a condition or a channel has no owner.
+    var isOneDevice: Bool {
+        switch address {
+        case nil, .fid: true
+        case .topic, .condition, .channel: false
+        }
     }
 }

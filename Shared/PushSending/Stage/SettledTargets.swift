@@ -7,6 +7,9 @@ import Synchronization
 /// yet, and those targets are answered from here instead of being sent twice.
 ///
 /// It bounds duplicates to the death of the process (`messaging-and-data` §3.2). The oldest make room.
+///
+/// A push is also marked while it is in flight, from ``begin(_:)`` to ``end(_:)``. The broker may deliver it again in
+/// this time, when the consumer's connection breaks. The second handling waits for the first, and then finds its outcomes.
 package final class SettledTargets: Sendable {
     /// What is known of a push.
     struct Recollection: Equatable {
@@ -17,6 +20,18 @@ package final class SettledTargets: Sendable {
         func isMissing(_ target: Int) -> Bool { others.contains(target) }
     }
 
+    private struct InFlight {
+        var pushes: Set<UUID> = []
+        /// Handlings that wait until a push has ended.
+        var waiting: [CheckedContinuation<Void, Never>] = []
+
+        func contains(anyOf others: [Delivery<Push>]) -> Bool {
+            // Under little load nothing else is in flight.
+            !pushes.isEmpty && others.contains { pushes.contains($0.message.trace.id) }
+        }
+    }
+
+    private let inFlight = Mutex(InFlight())
     private let lifetime: Duration
     private let clock: SenderClock
     private let ring: Mutex<SettledRing>
@@ -26,6 +41,46 @@ package final class SettledTargets: Sendable {
         ring = Mutex(SettledRing(capacity: capacity))
         self.lifetime = lifetime
         self.clock = clock
+    }
+
+    /// Marks `pushes` as in flight, all at once: waits as long as another handling has one of them in flight. A wait holds
+    /// no push of its own, so that two handlings cannot wait for each other. It ends with the other handling, whose requests
+    /// have deadlines.
+    func begin(_ pushes: [Delivery<Push>]) async {
+        while !mark(pushes) { await somePushEnds(pushes) }
+    }
+
+    /// Ends what ``begin(_:)`` began. Called after ``remember(_:of:)``.
+    func end(_ pushes: [Delivery<Push>]) {
+        let waiting = inFlight.withLock { inFlight in
+            for push in pushes { inFlight.pushes.remove(push.message.trace.id) }
+            defer { inFlight.waiting = [] }
+            return inFlight.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// How many handlings wait for another to end.
+    var waiting: Int { inFlight.withLock(\.waiting.count) }
+
+    private func mark(_ pushes: [Delivery<Push>]) -> Bool {
+        inFlight.withLock { inFlight in
+            guard !inFlight.contains(anyOf: pushes) else { return false }
+            for push in pushes { inFlight.pushes.insert(push.message.trace.id) }
+            return true
+        }
+    }
+
+    private func somePushEnds(_ pushes: [Delivery<Push>]) async {
+        await withCheckedContinuation { continuation in
+            let isOver = inFlight.withLock { inFlight in
+                // The other handling may have ended since.
+                guard inFlight.contains(anyOf: pushes) else { return true }
+                inFlight.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
     }
 
     /// What was settled lately of each of `pushes`; `nil` where that is nothing.

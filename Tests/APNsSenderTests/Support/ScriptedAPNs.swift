@@ -1,6 +1,7 @@
 import HTTP2
 import Logging
 import NIOPosix
+import PushSending
 import ServiceKit
 import Synchronization
 import TestSupport
@@ -56,10 +57,11 @@ final class ScriptedAPNs: Sendable {
 
     /// A sender in front of it for the apps of `catalog`.
     func sender(
-        _ catalog: AppCatalog, connections: Int = 4, logger: Logger = .silent
+        _ catalog: AppCatalog, connections: Int = 4, time: VirtualTime = .init(), revocations: Revocations? = nil,
+        logger: Logger = .silent
     ) async throws -> SenderUnderTest {
         try await SenderUnderTest(
             catalog, url: url, authorityFile: try TestCertificates.shared().authorityFile, connections: connections,
-            logger: logger)
+            time: time, revocations: revocations, logger: logger)
     }
 }

@@ -22,7 +22,7 @@ struct SenderUnderTest: Sendable {
     /// In front of `url`, for both environments.
     init(
         _ catalog: AppCatalog, url: String, sandbox: String? = nil, authorityFile: String, connections: Int = 4,
-        time: VirtualTime = .init(), logger: Logger = .silent
+        time: VirtualTime = .init(), revocations: Revocations? = nil, logger: Logger = .silent
     ) async throws {
         self.time = time
         let settings = try Settings.load(
@@ -38,7 +38,8 @@ struct SenderUnderTest: Sendable {
         for (lane, reason) in gateways.unusable { lanes.shut(lane, misconfigured: reason) }
         watch = CredentialWatch(
             gateways.watched, lanes: lanes, provider: .apns, clock: time.clock, logger: logger)
-        handler = PushStageHandler(provider: .apns, lanes: lanes, clock: time.clock, logger: logger)
+        handler = PushStageHandler(
+            provider: .apns, lanes: lanes, revocations: revocations, clock: time.clock, logger: logger)
     }
 
     /// What became of one push.
@@ -57,11 +58,13 @@ struct SenderUnderTest: Sendable {
     }
 
     /// Takes `push` as the bus would bring it for the `attempt`-th time, where the stage would.
-    func send(_ push: Push, attempt: Int = 1) async throws -> Result {
+    func send(
+        _ push: Push, attempt: Int = 1, publishedAt: Timestamp? = nil, redelivered: Bool = false
+    ) async throws -> Result {
         let inbound = Inbound(
             queue: .senderPushes(.apns, push.lane, push.app), exchange: ExchangeName.pushes.name,
-            routingKey: RoutingKey.push(.apns, push.lane, push.app), body: try push.wireBody(), attempt: attempt,
-            firstSeen: time.now)
+            routingKey: RoutingKey.push(.apns, push.lane, push.app), timestamp: publishedAt?.seconds,
+            body: try push.wireBody(), attempt: attempt, redelivered: redelivered, firstSeen: time.now)
         let delivery = Delivery(inbound: inbound, message: try handler.decode(inbound))
         let executor: any TaskExecutor = try #require(gateways.executors[push.app])
         let verdicts = try await withTaskExecutorPreference(executor) { try await handler.handle([delivery]) }

@@ -6,13 +6,15 @@ import Synchronization
 final class VirtualTime: Sendable {
     private let start: Timestamp
     private let passed = Mutex(Duration.zero)
+    /// How much the time of day was put forward, against uptime.
+    private let correction = Mutex(Duration.zero)
 
     init(start: Timestamp = .now) { self.start = start }
 
     /// Nothing sleeps in it: who would wait moves it on.
     var clock: SenderClock {
         SenderClock(
-            now: { self.start + self.uptime }, uptime: { self.uptime },
+            now: { self.start + self.uptime + self.correction.withLock { $0 } }, uptime: { self.uptime },
             sleep: { duration in
                 try Task.checkCancellation()
                 self.advance(by: duration)
@@ -21,6 +23,9 @@ final class VirtualTime: Sendable {
 
     var now: Timestamp { clock.now() }
     private var uptime: Duration { passed.withLock { $0 } }
+
+    /// Puts the time of day forward, as a time server or a resumed machine does; uptime goes on as it was.
+    func correct(by duration: Duration) { correction.withLock { $0 += duration } }
 
     func advance(by duration: Duration) { passed.withLock { $0 += duration } }
 }

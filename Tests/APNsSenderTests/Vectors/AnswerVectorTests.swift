@@ -103,10 +103,17 @@ import Testing
         #expect(consequence(status, body) == .backOff(floor: .seconds(10), reason: "HTTP \(status)"))
     }
 
-    @Test func `a retry-after is honoured should APNs ever send one`() {
-        #expect(
-            consequence(503, #"{"reason":"ServiceUnavailable"}"#, headers: ["retry-after": "120"])
-                == .backOff(floor: .seconds(120), reason: "ServiceUnavailable"))
+    @Test func `a retry-after lengthens a documented wait, and never shortens one`() {
+        for (told, wait) in [("1", 900), ("120", 900), ("1000", 1000)] {
+            #expect(
+                consequence(503, #"{"reason":"ServiceUnavailable"}"#, headers: ["retry-after": told])
+                    == .backOff(floor: .seconds(wait), reason: "ServiceUnavailable"))
+        }
+        for (told, wait) in [("1", 60), ("120", 120)] {
+            #expect(
+                consequence(429, #"{"reason":"TooManyRequests"}"#, headers: ["retry-after": told])
+                    == .throttle(floor: .seconds(wait), reason: "TooManyRequests"))
+        }
     }
 
     /// Nothing but these may ever count against a token.

@@ -63,7 +63,7 @@ private struct AcceptingTransport: ProviderTransport {
     var generation: Int { 0 }
 
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
     ) async -> [TransportAnswer] {
         batch.entries.map { _ in .success(answer) }
     }

@@ -29,7 +29,7 @@ import Testing
         #expect(
             consequence(
                 401, Self.envelope("UNAUTHENTICATED", Self.code("THIRD_PARTY_AUTH_ERROR"), Self.apple(403, wild)))
-                == .settle(.misconfigured(reason: tame)))
+                == .waitForThirdParty(reason: tame))
     }
 
     /// Google's envelope with these details, in this order.
@@ -122,11 +122,11 @@ import Testing
         (
             "G09", 401,
             envelope("UNAUTHENTICATED", code("THIRD_PARTY_AUTH_ERROR"), apple(403, "InvalidProviderToken")),
-            .settle(.misconfigured(reason: "InvalidProviderToken"))
+            .waitForThirdParty(reason: "InvalidProviderToken")
         ),
         (
             "G09 by its old name", 401, envelope("UNAUTHENTICATED", code("APNS_AUTH_ERROR")),
-            .settle(.misconfigured(reason: "APNS_AUTH_ERROR"))
+            .waitForThirdParty(reason: "APNS_AUTH_ERROR")
         ),
         (
             "G11", 429, envelope("RESOURCE_EXHAUSTED", code("QUOTA_EXCEEDED")),
@@ -141,9 +141,12 @@ import Testing
             .settle(.rejected(reason: "FUTURE_CODE", suspectToken: false))
         ),
         (
-            "a code newer than this build, and no reason to renew the access token", 401,
-            envelope("UNAUTHENTICATED", code("FUTURE_CODE")),
-            .settle(.rejected(reason: "FUTURE_CODE", suspectToken: false))
+            "a 401 is about the access token, whatever the code", 401,
+            envelope("UNAUTHENTICATED", code("FUTURE_CODE")), .reauthenticate(reason: "FUTURE_CODE")
+        ),
+        (
+            "a 401 is never about the token", 401, envelope("UNAUTHENTICATED", code("INVALID_ARGUMENT")),
+            .reauthenticate(reason: "INVALID_ARGUMENT")
         ),
         (
             "no information, server's fault", 500, envelope("UNKNOWN", code("UNSPECIFIED_ERROR")),
@@ -181,7 +184,8 @@ import Testing
         let body = Self.envelope("INVALID_ARGUMENT", Self.code("INVALID_ARGUMENT"), Self.apple(400, reason.rawValue))
         switch consequence(400, body) {
         case .settle, .backOff, .throttle: break
-        case .halt, .reauthenticate, .reconnect, .leave: Issue.record("\(reason) reaches beyond its own target")
+        case .halt, .reauthenticate, .reconnect, .leave, .waitForThirdParty:
+            Issue.record("\(reason) reaches beyond its own target")
         }
     }
 

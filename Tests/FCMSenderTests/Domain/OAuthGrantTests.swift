@@ -66,6 +66,17 @@ import Testing
         }
     }
 
+    @Test func `an access token without its lifetime is told apart from no access token`() {
+        func reason(_ body: String) -> String? {
+            let error = #expect(throws: CredentialError.self) {
+                try OAuthGrant.credential(status: 200, body: Array(body.utf8))
+            }
+            return error?.description
+        }
+        #expect(reason(#"{"access_token":"a"}"#)?.contains("without a usable expires_in") == true)
+        #expect(reason(#"{"expires_in":3599}"#)?.contains("holds no access token") == true)
+    }
+
     @Test func `the token endpoint's word is made printable`() {
         let error = #expect(throws: CredentialError.self) {
             try OAuthGrant.credential(status: 400, body: Array(#"{"error":"in\nva\u0000lid"}"#.utf8))

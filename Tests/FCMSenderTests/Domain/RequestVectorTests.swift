@@ -61,6 +61,32 @@ import Testing
         #expect(try message(Content(body: "B"))[path: "android.ttl"] == nil)
     }
 
+    @Test func `expiration becomes a TTL of web push, unless the content has one`() throws {
+        let content = Content(title: "T", body: "B")
+        let soon = Timestamp.sample + .seconds(90)
+        #expect(try message(content, expiresAt: soon)["webpush"] == ["headers": ["TTL": "90"]])
+        #expect(try message(content)["webpush"] == nil)
+        for name in ["TTL", "ttl"] {
+            var own = content
+            own.fcm = FCMOverride(message: ["webpush": ["headers": [name: "5"]]])
+            #expect(
+                try message(own, expiresAt: soon)["webpush"] == ["headers": .object([name: "5"])])
+        }
+    }
+
+    @Test func `a collapse id for Apple is held to its 64 bytes of UTF-8`() {
+        func problem(_ id: String, name: String = "apns-collapse-id") -> String? {
+            let headers = JSONValue.object([name: .string(id)])
+            return rejection(Content(body: "B", fcm: FCMOverride(message: ["apns": ["headers": headers]])))?.reason
+        }
+        #expect(problem(String(repeating: "é", count: 32)) == nil)
+        #expect(
+            problem(String(repeating: "é", count: 33)) == "fcm-not-1-to-64-bytes:apns.headers.apns-collapse-id")
+        #expect(
+            problem("a\nb", name: "Apns-Collapse-Id") == "fcm-not-a-header-value:apns.headers.apns-collapse-id")
+        #expect(rejection(Content(body: "B", collapseKey: "a\nb"))?.reason == "collapse-id-not-a-header-value")
+    }
+
     @Test func `a silent push shows nothing on either platform`() throws {
         let content = Content(
             title: "T", body: "B", badge: 1, sound: "s", data: ["k": "v"], silent: true, collapseKey: "sync")

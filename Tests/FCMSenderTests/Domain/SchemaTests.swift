@@ -156,7 +156,8 @@ import Testing
             title: "T", body: "B", sound: "s",
             fcm: FCMOverride(message: [
                 "apns": nil, "notification": ["title": nil],
-                "android": ["notification": ["sound": nil], "ttl": nil], "webpush": ["notification": ["x": nil]],
+                "android": ["notification": ["sound": nil], "ttl": nil],
+                "webpush": ["notification": ["x": nil], "headers": nil],
             ]))
         let message = try FCMMessage(content: content, badge: nil, expiresAt: .sample, now: .sample).rendered
         #expect(

@@ -13,7 +13,7 @@ import Testing
 /// The real sender but for the bus: settings, credentials, HTTP/2, lanes and the stage's handler, on a clock that only
 /// moves when a test says so.
 struct SenderUnderTest: Sendable {
-    let time = VirtualTime()
+    let time: VirtualTime
     let lanes: PushLanes
     /// Looks at the accounts' files when a test says so.
     let watch: CredentialWatch
@@ -21,21 +21,34 @@ struct SenderUnderTest: Sendable {
     private let handler: PushStageHandler
 
     init(
-        _ google: SimulatedGoogle, environment: [String: String] = [:], deadline: Duration = .seconds(10)
+        _ google: SimulatedGoogle, environment: [String: String] = [:], deadline: Duration = .seconds(10),
+        time: VirtualTime = .init()
     ) async throws {
+        try await self.init(
+            url: google.url, authorityFile: google.authorityFile, folder: google.folder, environment: environment,
+            deadline: deadline, time: time)
+    }
+
+    /// In front of any server at `url`, which also grants access tokens.
+    init(
+        url: String, authorityFile: String, folder: CatalogFolder, environment: [String: String] = [:],
+        deadline: Duration = .seconds(10), time: VirtualTime = .init(), revocations: Revocations? = nil
+    ) async throws {
+        self.time = time
         let logger = Logger.silent
         let defaults = [
-            "FCM_URL": google.url, "FCM_TOKEN_URL": "\(google.url)/token", "PROVIDER_CA_FILE": google.authorityFile,
+            "FCM_URL": url, "FCM_TOKEN_URL": "\(url)/token", "PROVIDER_CA_FILE": authorityFile,
         ]
         let settings = try Settings.load(
             keys: FCMSettings.keys, environment: defaults.merging(environment) { $1 })
         gateways = try await FCMGateways(
-            apps: try AppCatalog.load(path: google.folder.catalogFile), settings: try FCMSettings(settings),
+            apps: try AppCatalog.load(path: folder.catalogFile), settings: try FCMSettings(settings),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, clock: time.clock, deadline: deadline,
             logger: logger)
         lanes = PushLanes(gateways.byLane, provider: .fcm, clock: time.clock, logger: logger)
         watch = CredentialWatch(gateways.watched, lanes: lanes, provider: .fcm, clock: time.clock, logger: logger)
-        handler = PushStageHandler(provider: .fcm, lanes: lanes, clock: time.clock, logger: logger)
+        handler = PushStageHandler(
+            provider: .fcm, lanes: lanes, revocations: revocations, clock: time.clock, logger: logger)
     }
 
     /// What became of one push.
@@ -76,6 +89,14 @@ struct SenderUnderTest: Sendable {
     }
 
     var quotas: ProjectQuotas { gateways.quotas }
+
+    /// The trouble of the app's targets that are reached by another party's key.
+    var thirdPartyTrouble: LaneBreaker.Trouble? {
+        lanes.thirdPartyTrouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production))
+    }
+
+    /// The connections of the accounts.
+    var clients: [HTTP2Client] { gateways.clients.compactMap { $0.current() } }
 
     /// What holds the app's lane up.
     var trouble: LaneBreaker.Trouble? {

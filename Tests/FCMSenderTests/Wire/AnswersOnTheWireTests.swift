@@ -26,6 +26,8 @@ import Testing
             case retried(after: Duration, atLeast: Duration)
             /// Comes again with its attempt uncounted; the lane is shut for this reason, and nobody heard an outcome.
             case halted(String)
+            /// Comes again with its attempt uncounted, while the lane goes on.
+            case held(after: Duration)
         }
     }
 
@@ -66,7 +68,7 @@ import Testing
             script: [
                 "error_code": "THIRD_PARTY_AUTH_ERROR",
                 "apns_error": ["status": 403, "reason": "InvalidProviderToken"],
-            ], expected: .settled(.misconfigured(reason: "InvalidProviderToken"))),
+            ], expected: .held(after: .seconds(30))),
         Vector(
             name: "G10", script: quota(120), expected: .retried(after: .seconds(120), atLeast: .seconds(120))),
         Vector(name: "G11", script: quota(), expected: .retried(after: .seconds(120), atLeast: .seconds(60))),
@@ -115,6 +117,12 @@ import Testing
                 return
             }
             #expect(wait >= floor)
+        case .held(let wait):
+            #expect(result.answers == [] && trouble == nil)
+            guard case .postpone(wait, _) = result.disposition else {
+                Issue.record("\(result.disposition)")
+                return
+            }
         case .halted(let reason):
             #expect(result.answers == [])
             #expect(trouble == .misconfigured(reason: reason))
@@ -143,14 +151,49 @@ import Testing
             let sender = try await SenderUnderTest(google)
             let targets = (0..<50).map { Push.Target.sample(token: $0 % 2 == 0 ? "sim:APNS_AUTH:1:\($0)" : "a\($0)") }
             let result = try await sender.send(.sample(provider: .fcm, targets: targets))
-            #expect(result.disposition == .done)
-            for (place, answer) in result.answers.enumerated() {
-                let expected: Outcome.Answer.Disposition = place % 2 == 0 ? .misconfigured : .accepted
-                #expect(answer.disposition == expected)
-            }
+            #expect(result.wait == .seconds(30))
+            #expect(result.answers.map(\.disposition) == Array(repeating: .accepted, count: 25))
+            #expect(result.remainder == targets.indices.filter { $0 % 2 == 0 }.map { targets[$0] })
             #expect(sender.trouble == nil)
+            #expect(sender.thirdPartyTrouble == .misconfigured(reason: "InvalidProviderToken"))
             #expect(try await google.sends().count == 50)
             #expect(try await google.grants().count == 1)
+            await sender.stop()
+        }
+    }
+
+    @Test func `G09: an iPhone's pushes wait until Apple takes Firebase's key again, and each then goes once`()
+        async throws
+    {
+        try await SimulatedGoogle.run { google in
+            let sender = try await SenderUnderTest(google)
+            // The scenario refuses the first two requests.
+            let phone = Push.Target.sample(token: "sim:APNS_AUTH:2:phone")
+            func send() async throws -> SenderUnderTest.Result {
+                try await sender.send(.sample(provider: .fcm, targets: [phone]))
+            }
+            #expect(try await send().wait == .seconds(30))
+            // The route is shut: nothing is sent, and no attempt counts.
+            let held = try await send()
+            guard case .postpone(.seconds(30), _) = held.disposition else {
+                Issue.record("\(held.disposition)")
+                return
+            }
+            #expect(try await google.sends().count == 1)
+            // Android goes on.
+            let android = try await sender.send(.sample(provider: .fcm, targets: [.sample(token: "android")]))
+            #expect(android.answers.map(\.disposition) == [.accepted])
+            // One probe after the pause; it is refused, and the next pause is longer.
+            sender.time.advance(by: .seconds(31))
+            #expect(try await send().disposition != .done)
+            sender.time.advance(by: .seconds(31))
+            #expect(try await send().disposition != .done)
+            #expect(try await google.sends().count == 3)
+            sender.time.advance(by: .seconds(31))
+            #expect(try await send().answers.map(\.disposition) == [.accepted])
+            #expect(sender.thirdPartyTrouble == nil)
+            #expect(try await send().answers.map(\.disposition) == [.accepted])
+            #expect(try await google.sends().count == 5)
             await sender.stop()
         }
     }

@@ -21,7 +21,9 @@ final class ScriptedGateway: PushGateway {
 
     func render(_ push: Push) -> any PushRendering { BareRendering() }
 
-    func send(_ copies: [Copy], of renderings: [any PushRendering], in _: Lane) async -> [GatewayAnswer] {
+    func send(
+        _ copies: [Copy], of renderings: [any PushRendering], in _: Lane, mayStart: @escaping @Sendable (Copy) -> Bool
+    ) async -> [GatewayAnswer] {
         await withTaskGroup(of: (Int, GatewayAnswer).self) { group in
             for (place, copy) in copies.enumerated() {
                 let call = log.withLock { log in

@@ -23,7 +23,7 @@ final class ScriptedTransport: ProviderTransport {
     var sent: [(request: ProviderRequest, authorization: String?, generation: Int)] { state.withLock(\.sent) }
 
     func send(
-        _ batch: RequestBatch, authorization: String?, deadline: Duration, goesOn: @escaping @Sendable (Int) -> Bool
+        _ batch: RequestBatch, authorization: String?, deadline: Duration, conditions: SendConditions
     ) async -> [TransportAnswer] {
         defer { after() }
         return state.withLock { state in

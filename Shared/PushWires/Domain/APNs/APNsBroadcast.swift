@@ -64,14 +64,16 @@ enum BroadcastReason: String, CaseIterable, Sendable {
     /// With a space, other than for device pushes.
     case serviceUnavailable = "Service Unavailable"
 
-    func consequence(floor: Duration?) -> Consequence {
+    func consequence(told: Duration?) -> Consequence {
         switch self {
         // The app's devices have their own standing with APNs: what is mended here is mended for channels alone.
         case .featureNotEnabled, .topicMismatch: .settle(.misconfigured(reason: rawValue))
         case .channelNotRegistered, .missingChannelID, .badChannelID, .badRequestParameters, .badRequestPayload,
             .missingPushType, .cannotCreateChannelConfiguration:
             .settle(.rejected(reason: rawValue, suspectToken: false))
-        case .serviceUnavailable: .backOff(floor: floor ?? APNsWire.floorAfterServerError, reason: "ServiceUnavailable")
+        case .serviceUnavailable:
+            .backOff(
+                floor: APNsWire.wait(APNsWire.floorAfterServerError, told), reason: "ServiceUnavailable")
         }
     }
 }

@@ -13,8 +13,7 @@ struct APNsHeaders: Hashable, Sendable {
     /// What else the content asked for, such as headers newer than this build.
     let others: [ProviderHeader]
 
-    /// The most UTF-8 bytes of a collapse id.
-    static let maximumCollapseID = 64
+    private static let collapseIDName = "apns-collapse-id"
 
     init(for content: Content, bundle: String, expiresAt: Timestamp?) throws(LocalRejection) {
         var given = try Self.normalized(content.apns?.headers ?? [:])
@@ -27,9 +26,9 @@ struct APNsHeaders: Hashable, Sendable {
         expiration =
             try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }
             ?? (pushType.isMomentary ? 0 : expiresAt?.seconds)
-        collapseID = given.removeValue(forKey: "apns-collapse-id") ?? content.collapseKey
-        if let collapseID, !(1...Self.maximumCollapseID).contains(collapseID.utf8.count) {
-            throw LocalRejection("collapse-id-not-1-to-64-bytes")
+        collapseID = given.removeValue(forKey: Self.collapseIDName) ?? content.collapseKey
+        if let collapseID, let problem = CollapseID.problem(with: collapseID) {
+            throw LocalRejection("collapse-id-\(problem)")
         }
         others = given.sorted { $0.key < $1.key }.map { ProviderHeader($0.key, $0.value) }
     }
@@ -49,7 +48,8 @@ struct APNsHeaders: Hashable, Sendable {
         return RequestBatch.Letter(shared: shared + others, own: own)
     }
 
-    /// Lower-case names; only headers of APNs, only printable ASCII, and none that says who sends or what it is called.
+    /// Lower-case names; only headers of APNs, and neither a sender's nor an id. Values are printable
+    /// ASCII, but for a collapse id, which has a rule of its own.
     private static func normalized(_ headers: [String: String]) throws(LocalRejection) -> [String: String] {
         var result: [String: String] = [:]
         for (name, value) in headers {
@@ -57,7 +57,7 @@ struct APNsHeaders: Hashable, Sendable {
             guard name.hasPrefix("apns-"), name != "apns-id", name.utf8.allSatisfy(isNameByte) else {
                 throw LocalRejection("header-not-allowed")
             }
-            guard value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+            guard name == collapseIDName || value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
                 throw LocalRejection("header-not-ascii")
             }
             guard result.updateValue(value, forKey: name) == nil else { throw LocalRejection("header-given-twice") }

@@ -16,16 +16,16 @@ extension APNsWire {
         let isBroadcast = sent.target.address == .channel
         if response.status == 200 { return .settle(.accepted(id: name(in: response, isBroadcast, sent))) }
         let said = response.json?["reason"]?.string
-        let floor = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
-        if isBroadcast, let reason = said.flatMap(BroadcastReason.init) { return reason.consequence(floor: floor) }
+        let told = RetryAfter.delay(response.headers["retry-after"], now: sent.now)
+        if isBroadcast, let reason = said.flatMap(BroadcastReason.init) { return reason.consequence(told: told) }
         if let reason = said.flatMap(APNsReason.init) {
             // An answer of another status than the reason's own is still read by its reason, except that 410 is final.
             if response.status == 410, reason != .unregistered, reason != .expiredToken {
                 return gone(response, reason.rawValue)
             }
-            return consequence(of: reason, response, sent, floor: floor)
+            return consequence(of: reason, response, sent, told: told)
         }
-        return unknown(status: response.status, reason: said, response, floor: floor)
+        return unknown(status: response.status, reason: said, response, told: told)
     }
 
     /// The provider's name for what it took, or ours where it says none. A broadcast has one for the delivery log alone.
@@ -39,7 +39,7 @@ extension APNsWire {
 
     /// A.9, row by row.
     private func consequence(
-        of reason: APNsReason, _ response: ProviderResponse, _ sent: Sent, floor: Duration?
+        of reason: APNsReason, _ response: ProviderResponse, _ sent: Sent, told: Duration?
     ) -> Consequence {
         let word = reason.rawValue
         switch reason {
@@ -68,36 +68,47 @@ extension APNsWire {
             // It is counted for each connection, which keeps to the token that it saw first: one of before a key changed, where a
             // request had waited for a connection meanwhile. Other connections take ours, and where they do not, since
             // another process mints tokens of this key, the shut lane bounds how often new ones are opened.
-            return .leave(floor: floor ?? Self.floor, reason: word)
+            return .leave(floor: Self.wait(Self.floor, told), reason: word)
         case .tooManyRequests:
-            return .throttle(floor: floor ?? Self.floorAfterTooMany, reason: word)
+            return .throttle(floor: Self.wait(Self.floorAfterTooMany, told), reason: word)
         case .internalServerError, .serviceUnavailable:
-            return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
+            return .backOff(floor: Self.wait(Self.floorAfterServerError, told), reason: word)
         case .shutdown:
-            return .leave(floor: floor ?? Self.floorAfterServerError, reason: word)
+            return .leave(floor: Self.wait(Self.floorAfterServerError, told), reason: word)
         }
     }
 
-    /// Final for this token; since when is what feedback compares with the registration.
+    /// The longer of what Apple's pages say and what the answer says. Apple documents no `retry-after`: a short one lifts no
+    /// documented wait.
+    static func wait(_ floor: Duration, _ told: Duration?) -> Duration { max(floor, told ?? .zero) }
+
+    /// Final for this token; since when is what feedback compares with the registration. A time from before there was APNs
+    /// is none, such as one in seconds: by it every registration would be newer, and nothing would follow from the answer.
     private func gone(_ response: ProviderResponse, _ reason: String) -> Consequence {
-        let since = response.json?["timestamp"]?.int.map(Timestamp.init(milliseconds:))
-        return .settle(.unregistered(since: since, reason: reason))
+        let told = response.json?["timestamp"]?.int.map(Timestamp.init(milliseconds:))
+        if let told, told < Self.beginning {
+            return .settle(.unregistered(since: nil, reason: "\(reason)-at-no-time"))
+        }
+        return .settle(.unregistered(since: told, reason: reason))
     }
+
+    /// 17 June 2009, when iOS 3.0 brought push notifications.
+    private static let beginning = Timestamp(milliseconds: 1_245_196_800_000)
 
     /// What Apple did not document: the status decides, and the token stays untouched except by 410.
     private func unknown(
-        status: Int, reason: String?, _ response: ProviderResponse, floor: Duration?
+        status: Int, reason: String?, _ response: ProviderResponse, told: Duration?
     ) -> Consequence {
         let word = reason.map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
         case 410: return gone(response, word)
-        case 429: return .throttle(floor: floor ?? Self.floorAfterTooMany, reason: word)
+        case 429: return .throttle(floor: Self.wait(Self.floorAfterTooMany, told), reason: word)
         case 400..<500 where reason != nil: return .settle(.rejected(reason: word, suspectToken: false))
         // Apple's own two, though the reason may have got lost, and whatever else has one.
         case 500... where reason != nil || [500, 503].contains(status):
-            return .backOff(floor: floor ?? Self.floorAfterServerError, reason: word)
+            return .backOff(floor: Self.wait(Self.floorAfterServerError, told), reason: word)
         // Not Apple's JSON: a front end or a cut connection spoke.
-        default: return .backOff(floor: floor ?? Self.floor, reason: word)
+        default: return .backOff(floor: Self.wait(Self.floor, told), reason: word)
         }
     }
 }

@@ -11,15 +11,16 @@ extension FCMMessage {
         let ttl = expiresAt.map { Self.ttl(until: $0, now: now) }
         // Three of them stand there twice. A datum that is no string becomes one: quotes around it, and escapes in it.
         let limit =
-            560 + members.length + members.title.count + members.body.count + members.sound.count
+            600 + members.length + members.title.count + members.body.count + members.sound.count
             + 2 * members.data.count
         var gaps: [Int] = []
+        var times: [Int] = []
         var payload = 0
         var isRefused = false
         let bytes = text.bytes { source in
             ByteCursor.bytes(atMost: limit) { json in
                 json.put(#"{"android":"#)
-                writeAndroid(text, badge, ttl, source, &gaps, to: &json)
+                writeAndroid(text, badge, ttl, source, &gaps, &times, to: &json)
                 json.put(#","apns":"#)
                 writeAPNs(text, badge, expiresAt, source, &gaps, to: &json)
                 let start = json.count
@@ -27,16 +28,22 @@ extension FCMMessage {
                 if !text.silent { writeNotification(members, source, to: &json) }
                 // With both names, which do not count: what is too long by no more than them, the other one decides.
                 payload = json.count - start
+                if let ttl {
+                    json.put(#","webpush":{"headers":{"TTL":""#)
+                    times.append(json.count)
+                    json.put(ttl)
+                    json.put(#""}}"#)
+                }
                 json.put("}")
             }
         }
         guard !isRefused, payload <= FCMLimits.maximumPayload else { return nil }
-        return JSONTemplate(bytes, gaps: gaps)
+        return JSONTemplate(bytes, gaps: gaps, times: times)
     }
 
     private static func writeAndroid(
         _ text: ContentText, _ badge: Int?, _ ttl: Int64?, _ source: UnsafeBufferPointer<UInt8>, _ gaps: inout [Int],
-        to json: inout ByteCursor
+        _ times: inout [Int], to json: inout ByteCursor
     ) {
         let members = text.members
         json.put("{")
@@ -64,6 +71,7 @@ extension FCMMessage {
         json.put(text.silent || text.interruptionLevel == .passive ? #""priority":"NORMAL""# : #""priority":"HIGH""#)
         if let ttl {
             json.put(#","ttl":""#)
+            times.append(json.count)
             json.put(ttl)
             json.put(#"s""#)
         }

@@ -10,6 +10,12 @@ struct FCMMessage {
     /// means it.
     static let notificationGap = "\u{E000}notification\u{E000}"
 
+    /// Stand for the time that the push still has until the message is written, likewise.
+    private static let ttlGap = "\u{E000}ttl\u{E000}"
+    private static let webTTLGap = "\u{E000}TTL\u{E000}"
+    /// The header that limits how long a push service keeps a message for a browser (RFC 8030 §5.2).
+    private static let webTTL = "TTL"
+
     let content: Content
     let badge: Int?
     let expiresAt: Timestamp?
@@ -21,10 +27,24 @@ struct FCMMessage {
         get throws(LocalRejection) {
             guard let override = try content.fcm?.message.map(FCMSchema.read) else { return neutral }
             var base = neutral
+            // Names of header fields have no case: the content's own is the one that counts.
+            let webHeaders = override["webpush"]?["headers"]?.object?.keys
+            if webHeaders?.contains(where: { $0 != Self.webTTL && $0.uppercased() == Self.webTTL }) ?? false {
+                base = base.merging(["webpush": nil])
+            }
             // FCM refuses both together, and whoever writes the newer one means it.
             if let newer = override["android_v2"], newer != .null { base = base.merging(["android": nil]) }
             return FCMSchema.message.dropNulls(of: base.merging(override))
         }
+    }
+
+    /// The text of ``rendered``, without the target and its notification's id.
+    func template() throws(LocalRejection) -> JSONTemplate {
+        let message = try rendered
+        try FCMLimits.check(message)
+        let left = expiresAt.map { Self.ttl(until: $0, now: now) } ?? 0
+        return JSONTemplate(
+            message, gap: Self.notificationGap, timed: [Self.ttlGap: "\(left)s", Self.webTTLGap: "\(left)"])
     }
 
     /// What the content says without its overrides.
@@ -41,6 +61,8 @@ struct FCMMessage {
                 ])
         message["android"] = android
         message["apns"] = apns
+        // Any token may be a browser's, to which `android.ttl` means nothing.
+        message["webpush"] = expiresAt.map { _ in ["headers": [Self.webTTL: .string(Self.webTTLGap)]] }
         return .object(message)
     }
 
@@ -56,7 +78,7 @@ struct FCMMessage {
         let isUrgent = !content.silent && content.interruptionLevel != .passive
         return object([
             "priority": .string(isUrgent ? "HIGH" : "NORMAL"),
-            "ttl": expiresAt.map { .string("\(Self.ttl(until: $0, now: now))s") },
+            "ttl": expiresAt.map { _ in .string(Self.ttlGap) },
             // A handful of keys is kept for each token, so one a message would crowd out the app's own.
             "collapse_key": content.silent ? content.collapseKey.map(JSONValue.string) : nil,
             "notification": content.silent ? nil : androidNotification,
@@ -65,7 +87,7 @@ struct FCMMessage {
 
     /// Whole seconds, from none to four weeks.
     static func ttl(until expiresAt: Timestamp, now: Timestamp) -> Int64 {
-        min(max((expiresAt - now).components.seconds, 0), FCMLimits.maximumTTL)
+        Countdown.seconds(until: expiresAt, most: FCMLimits.maximumTTL, now: now)
     }
 
     private var androidNotification: JSONValue? {

@@ -5,7 +5,24 @@ package import PushSending
 /// The message for each badge that occurs among the targets of a push, written but for what each target fills in. The
 /// same for every project.
 package final class FCMRendering: PushRendering {
-    typealias Message = Result<JSONTemplate, LocalRejection>
+    typealias Message = Result<Text, LocalRejection>
+
+    /// A message without its target, and how long it says that the push still has.
+    struct Text: Sendable {
+        let template: JSONTemplate
+        let countdown: Countdown?
+
+        init(_ template: JSONTemplate, expiresAt: Timestamp?, now: Timestamp) {
+            self.template = template
+            let places = template.times(filledWith: FCMRendering.idLength)
+            countdown = expiresAt.flatMap {
+                places.isEmpty ? nil : Countdown(until: $0, most: FCMLimits.maximumTTL, places: places, now: now)
+            }
+        }
+    }
+
+    /// The characters of a notification's id.
+    private static let idLength = 36
 
     enum Messages: Sendable {
         /// The same for everybody.
@@ -43,16 +60,15 @@ package final class FCMRendering: PushRendering {
 
     private static func message(_ push: Push, _ text: ContentText?, badge: Int?, now: Timestamp) -> Message {
         if let text, let message = FCMMessage.write(text, badge: badge, expiresAt: push.expiresAt, now: now) {
-            return .success(message)
+            return .success(Text(message, expiresAt: push.expiresAt, now: now))
         }
         return Result { () throws(LocalRejection) in
             let content = push.content
-            if let key = content.collapseKey, !(1...64).contains(key.utf8.count) {
-                throw LocalRejection("collapse-id-not-1-to-64-bytes")
+            if let key = content.collapseKey, let problem = CollapseID.problem(with: key) {
+                throw LocalRejection("collapse-id-\(problem)")
             }
-            let message = try FCMMessage(content: content, badge: badge, expiresAt: push.expiresAt, now: now).rendered
-            try FCMLimits.check(message)
-            return JSONTemplate(message, gap: FCMMessage.notificationGap)
+            let message = FCMMessage(content: content, badge: badge, expiresAt: push.expiresAt, now: now)
+            return Text(try message.template(), expiresAt: push.expiresAt, now: now)
         }
     }
 
@@ -61,15 +77,20 @@ package final class FCMRendering: PushRendering {
     package func add(_ target: Push.Target, to batch: inout RequestBatch) throws(LocalRejection) {
         let address = try FCMAddress(target)
         guard let message = messages[target.badge] else { throw LocalRejection("not-rendered") }
-        batch.endRequest(body: body(address, message: try message.get(), notification: target.notification))
+        let text = try message.get()
+        let (body, shift) = body(address, message: text.template, notification: target.notification)
+        batch.endRequest(body: body, countdown: text.countdown, shift: shift)
     }
 
-    /// `{"message":{"token":…,` and then the members of `message`.
-    private func body(_ address: FCMAddress, message: JSONTemplate, notification: UUID) -> [UInt8] {
+    /// `{"message":{"token":…,` and then the members of `message`; and how much later in it than in `message` these are.
+    private func body(
+        _ address: FCMAddress, message: JSONTemplate, notification: UUID
+    ) -> (body: [UInt8], shift: Int) {
         // Hardly any token has something to escape.
         let escaped = address.text.isPlainJSON ? nil : JSONText.bytes(of: .string(address.text))
-        let filled = message.count(filledWith: 36)
-        return ByteCursor.bytes(atMost: filled + (escaped?.count ?? address.text.utf8.count) + 64) { json in
+        let filled = message.count(filledWith: Self.idLength)
+        var shift = 0
+        let body = ByteCursor.bytes(atMost: filled + (escaped?.count ?? address.text.utf8.count) + 64) { json in
             json.put(#"{"message":{""#)
             json.put(text: address.member)
             json.put(#"":"#)
@@ -80,8 +101,11 @@ package final class FCMRendering: PushRendering {
             }
             // An override may have taken away everything that was rendered.
             if filled > 2 { json.put(",") }
+            // The message's own bracket is left out.
+            shift = json.count - 1
             message.write(from: 1, filledWith: notification, to: &json)
             json.put(isDryRun ? #","validate_only":true}"# : "}")
         }
+        return (body, shift)
     }
 }

@@ -18,10 +18,21 @@ extension FCMWire {
         }
         let told = RetryAfter.delay(response.headers["retry-after"], now: now).map { max($0, Self.floor) }
         let error = FCMError(response.json)
-        if let error, let code = error.code.flatMap(FCMErrorCode.init) {
+        if let error, let code = error.code.flatMap(FCMErrorCode.init), Self.isTold(code, by: response.status) {
             return consequence(of: code, error, response.status, told: told)
         }
         return consequence(ofStatus: response.status, error, told: told)
+    }
+
+    /// Whether an answer of this status is about what `code` says. A 401 is about our access token, whatever its details
+    /// say, unless it is about the key that Firebase holds for another platform.
+    private static func isTold(_ code: FCMErrorCode, by status: Int) -> Bool {
+        switch code {
+        case .thirdPartyAuthError, .apnsAuthError: true
+        case .unspecifiedError, .invalidArgument, .senderIDMismatch, .unregistered, .quotaExceeded, .internal,
+            .unavailable:
+            status != 401
+        }
     }
 
     /// What follows the last slash of `projects/<project>/messages/<id>`.
@@ -42,9 +53,9 @@ extension FCMWire {
         switch code {
         case .unregistered: return .settle(.unregistered(since: nil, reason: word))
         case .invalidArgument: return invalidArgument(error)
-        // Apple refuses the key that Firebase holds: iPhones of this app get nothing, Android goes on.
+        // Apple refuses the key that Firebase holds: iPhones of this app wait, Android goes on.
         case .thirdPartyAuthError, .apnsAuthError:
-            return .settle(.misconfigured(reason: error.apnsReason.map(ProviderWord.printable) ?? word))
+            return .waitForThirdParty(reason: error.apnsReason.map(ProviderWord.printable) ?? word)
         case .senderIDMismatch: return .settle(.rejected(reason: word, suspectToken: true))
         case .quotaExceeded: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
         case .internal, .unavailable: return .backOff(floor: told ?? Self.floor, reason: word)
@@ -60,7 +71,7 @@ extension FCMWire {
         if status == 400, let error, error.code == nil { return invalidArgument(error) }
         let word = (error?.code ?? error?.status).map(ProviderWord.printable) ?? "HTTP \(status)"
         switch status {
-        case 401 where error?.code == nil: return .reauthenticate(reason: word)
+        case 401: return .reauthenticate(reason: word)
         case 403 where error?.code == nil, 404 where error?.code == nil: return .halt(reason: word)
         case 429: return .throttle(floor: told ?? Self.floorAfterQuota, reason: word)
         case 400..<500 where error != nil: return .settle(.rejected(reason: word, suspectToken: false))
@@ -111,7 +122,7 @@ extension Consequence {
         switch self {
         case .settle(.unregistered(_, let reason)), .settle(.rejected(let reason, _)):
             .settle(.rejected(reason: reason, suspectToken: false))
-        case .settle, .backOff, .throttle, .reauthenticate, .reconnect, .leave, .halt: self
+        case .settle, .backOff, .throttle, .reauthenticate, .reconnect, .leave, .halt, .waitForThirdParty: self
         }
     }
 }

@@ -13,6 +13,7 @@ enum FCMLimits {
         try check(data: message["data"], at: "data")
         try check(data: message["android"]?["data"], at: "android.data")
         try check(android: message["android"])
+        try check(appleHeaders: message["apns"]?["headers"])
         try check(options: message["fcm_options"], at: "fcm_options")
         for platform in ["android", "apns", "webpush"] {
             try check(options: message[platform]?["fcm_options"], at: "\(platform).fcm_options")
@@ -31,6 +32,16 @@ enum FCMLimits {
     private static func check(data: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {
         guard let members = data?.object, members.keys.contains(where: isReserved) else { return }
         throw .init(fcm: "reserved-data-key", at: path())
+    }
+
+    /// FCM hands these on, and Apple refuses a push for them.
+    private static func check(appleHeaders headers: JSONValue?) throws(LocalRejection) {
+        for (name, value) in headers?.object ?? [:] where name.lowercased() == "apns-collapse-id" {
+            guard let text = value.string, text != FCMMessage.notificationGap,
+                let problem = CollapseID.problem(with: text)
+            else { continue }
+            throw .init(fcm: problem, at: "apns.headers.apns-collapse-id")
+        }
     }
 
     private static func check(options: JSONValue?, at path: @autoclosure () -> String) throws(LocalRejection) {
