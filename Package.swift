@@ -248,7 +248,7 @@ let package = Package(
                 "Rules", "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,
-            ]),
+            ], data: ["Products/Golden"]),
         tests(
             "APNsSender",
             [

@@ -12,9 +12,8 @@ struct RulesApp {
     static func main() async {
         if let tool = RuleTool(Array(CommandLine.arguments.dropFirst())) { answer(tool.run()) }
         await ServiceMain.run(
-            "rules",
-            summary: "Decides which users hear of a domain event, and how. Rule files: see rules check --help.",
-            keys: .rules, build: build)
+            "rules", summary: "Decides which users hear of a domain event, and how.",
+            commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
     }
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {

@@ -15,12 +15,16 @@ import Testing
 
     init() throws { rules = try Shipped.ruleSet("hide-and-seek") }
 
-    func drafts(_ type: String, phase: String? = nil, question: JSONValue? = nil) throws -> [NotificationDraft] {
+    /// - Parameter isActivity: the drafts for Live Activities instead of the others.
+    func drafts(
+        _ type: String, phase: String? = nil, question: JSONValue? = nil, isActivity: Bool = false
+    ) throws -> [NotificationDraft] {
         var game: [String: JSONValue] = ["id": .string(HideAndSeekTests.game)]
         game["phase"] = phase.map(JSONValue.string)
         var data: [String: JSONValue] = ["game": .object(game), "players": HideAndSeekTests.players]
         data["question"] = question
         return try rules.evaluate(event(type, app: "hide-and-seek", .object(data)))
+            .filter { $0.rule.hasPrefix("activity-") == isActivity }
     }
 
     /// The document's standard payload.
@@ -116,6 +120,25 @@ import Testing
     func `nobody hears of joining, hiding and the end`(type: String, phase: String?) throws {
         #expect(rules.events.contains(type))
         #expect(try drafts(type, phase: phase) == [])
+    }
+
+    @Test func `a Live Activity starts, changes and ends with the game, and seekers do not see the endgame`() throws {
+        let all = ["h1", "s1", "h2", "s2"]
+        let steps: [(String, String?, String, [String])] = [
+            ("game.started", nil, "start", all), ("game.phase.changed", "seeking", "update", all),
+            ("game.phase.changed", "endgame", "update", ["h1", "h2"]), ("game.ended", nil, "end", all),
+        ]
+        for (type, phase, event, users) in steps {
+            let drafts = try drafts(type, phase: phase, isActivity: true)
+            #expect(drafts.map(\.users) == [users])
+            let apns = try #require(drafts.first?.content.apns)
+            #expect(apns.headers?["apns-push-type"] == "liveactivity")
+            #expect(apns.payload?[path: "aps.event"] == .string(event))
+            #expect(
+                apns.payload?[path: "aps.content-state.phase"]
+                    == .string(event == "start" ? "hiding" : event == "end" ? "ended" : phase ?? ""))
+            #expect(drafts.first?.scope == (event == "start" ? nil : Self.game))
+        }
     }
 
     @Test func `a question without its parameters cannot be asked`() {

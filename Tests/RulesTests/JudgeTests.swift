@@ -231,6 +231,45 @@ import Testing
         }
     }
 
+    /// Noon in Berlin is 13:00, when quiet hours begin.
+    @Test(
+        arguments: [
+            (nil, true), ("13:00", false), ("12:15", false), ("12:00", true), ("13:01", true), ("09:00", true),
+        ] as [(String?, Bool)])
+    func `quiet hours hold a daily digest unless its person chose that very time`(chosen: String?, isHeld: Bool) {
+        let release = moment("2026-01-10T14:30:00Z")
+        let cases: [(Rule.Policy.QuietHours, Judgement.Answer, Judgement.Cause)] = [
+            (.hold, .hold(until: release), .quietHours), (.silent, .pushQuietly, .quietHours),
+            (.inbox, .inbox, .quietHours), (.bypass, .push, .wanted),
+        ]
+        for (action, answer, reason) in cases {
+            let digest = matter {
+                $0.isSummary = true
+                $0.policy.quietHours = action
+                $0.policy.digest = Digest(close: .daily(clock("13:00")), say: Rule.Wording())
+            }
+            let judgement = judged(digest) {
+                $0.settings.quietHours = Self.quiet
+                $0.settings.digestTime = chosen.map { clock($0) }
+            }
+            expect(judgement, isHeld ? answer : .push, isHeld ? reason : .wanted)
+        }
+    }
+
+    @Test func `a chosen digest time counts for daily digests only`() {
+        let window = matter {
+            $0.isSummary = true
+            $0.policy.digest = Digest(close: .after(.seconds(60)), say: Rule.Wording())
+        }
+        for matter in [window, matter()] {
+            let judgement = judged(matter) {
+                $0.settings.quietHours = Self.quiet
+                $0.settings.digestTime = clock("13:00")
+            }
+            expect(judgement, .hold(until: moment("2026-01-10T14:30:00Z")), .quietHours)
+        }
+    }
+
     @Test func `quiet hours are where the person is`() {
         let asleep: (inout Person) -> Void = {
             $0.settings.quietHours = Self.quiet

@@ -106,6 +106,32 @@ import Testing
         }
     }
 
+    @Test func `quiet hours hold both digests until they end, but not at a time that the person chose`() async throws {
+        try await run { (product: Product) async throws in
+            let quiet = QuietHours(days: Set(Weekday.allCases), start: clock("06:00"), end: clock("14:00"))
+            for user in ["w", "m", "chooser"] {
+                try await product.choose(
+                    PersonalSettings(quietHours: quiet, digestTime: user == "chooser" ? clock("09:00") : nil),
+                    user: user)
+            }
+            for user in ["m", "chooser"] { try await submit(user == "m" ? 1 : 2, to: product, manager: user) }
+            try await record("d1", expires: "2026-03-05", in: product)
+            // Nine in Madrid, the rule's own time.
+            product.clock.set(moment("2026-02-27T08:00:00Z"))
+            #expect(told(try await product.pass()) == ["chooser: Pending requests"])
+            product.clock.set(moment("2026-02-27T12:59:59Z"))
+            #expect(try await product.pass().isEmpty)
+            product.clock.set(moment("2026-02-27T13:00:00Z"))
+            #expect(told(try await product.pass()) == ["m: Pending requests", "w: Documents expire soon"])
+            #expect(
+                try await product.story("w").sorted() == [
+                    "document-expiry digest gathered", "document-expiry digest summed-up",
+                    "document-expiry hold quiet-hours", "document-expiry push wanted",
+                ])
+            #expect(try await product.inboxBodies("m").count == 1)
+        }
+    }
+
     // MARK: The manager's day
 
     @Test func `a manager hears once a day at nine how many requests are pending, and nothing when none is`()

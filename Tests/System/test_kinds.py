@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 from local_stack import ROOT, cloud_event, eventually
+from sentinels import open_pushes
 
 APP, BUNDLE = "hide-and-seek", "com.example.hideandseek"
 RULES = """
@@ -150,7 +151,12 @@ def test_a_live_activity_starts_changes_and_ends(stack, happen):
     assert end["body"] == {"aps": {
         "event": "end", "timestamp": began + 6300, "content-state": {"home": 2}, "dismissal-date": began + 6600,
     }}
-    # Neither the other activity nor the phone itself heard of it.
+    # Neither the other activity nor the phone itself heard of it: a later call has rung by now, and every push is answered.
+    witness = Player(stack)
+    happen("call.incoming", call="c-8", to=witness.user, **{"from": {"name": "Pat"}})
+    requests(stack, witness.tokens["voip", None])
+    eventually(lambda: open_pushes(stack, APP) == 0, 60, "an answer to every push")
+    assert len(requests(stack, player.tokens["live-activity", "m-1"], 2)) == 2
     others = [player.tokens["live-activity", "m-2"], player.tokens["alert", None], player.tokens["voip", None]]
     assert not [request for request in stack.requests("apns") if request.get("token") in others]
 

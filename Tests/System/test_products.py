@@ -4,10 +4,12 @@ import collections
 import datetime
 import json
 import subprocess
+import time
 import uuid
 
 import pytest
 from local_stack import cloud_event, eventually
+from sentinels import all_is_handled
 
 
 def sql(stack, statement: str) -> str:
@@ -44,14 +46,22 @@ class Product:
         eventually(lambda: sql(self.stack, f"SELECT 1 FROM rules.event WHERE id = '{id}'"), what=f"{type} to be decided")
         return id
 
+    def requests(self, user: str) -> list[dict]:
+        """All requests to a person's phone so far."""
+        return [r for r in self.stack.requests(self.provider) if r.get("token") == self.tokens[user]]
+
     def got(self, user: str, count: int, within: float = 30) -> list[dict]:
-        """The requests to a person's phone, once there are so many."""
-        def arrived():
-            found = [r for r in self.stack.requests(self.provider) if r.get("token") == self.tokens[user]]
-            return found if len(found) >= count else None
-        found = eventually(arrived, within, f"{count} pushes to {user}") if count else []
+        """The requests to a person's phone, once there are so many. ``heard`` proves that there are no more."""
+        assert count > 0, "nothing arrives at once: ask heard()"
+        found = eventually(lambda: len(found := self.requests(user)) >= count and found, within, f"{count} pushes to {user}")
         assert len(found) == count, [r["body"] for r in found]
         return found
+
+    def heard(self, **counts: int) -> None:
+        """Each of these people got so many pushes and no more, counted when everything that happened has been handled."""
+        all_is_handled(self.stack, self.app, self.provider)
+        users = {name: next(user for user in self.tokens if user.startswith(f"{name}-{self.run}")) for name in counts}
+        assert {name: len(self.requests(user)) for name, user in users.items()} == counts
 
     def decided(self, event: str, user: str) -> str:
         """`answer reason` of the last decision."""
@@ -97,6 +107,7 @@ def test_baolife_tells_five_things_and_four_an_hour(product):
     seen = {(aps(r)["alert"]["body"], aps(r)["category"], r["body"]["data"]["deep_link"]) for r in game.got(player, 4)}
     assert seen == {tuple(trigger[2:]) for trigger in TRIGGERS[:4]}
     assert game.decided(events[4], player) == "inbox capped"
+    game.heard(player=4)
     assert game.inbox(player) == [trigger[2] for trigger in TRIGGERS]
 
 
@@ -108,8 +119,17 @@ def test_baolife_tells_only_who_is_away(product):
     assert game.decided(game.happen(type, player={"id": player}, **data), player) == "inbox present"
     game.happen("session.ended", player={"id": player, "device": "phone"})
     assert game.decided(game.happen(type, player={"id": player}, **data), player) == "push wanted"
-    game.got(player, 1)
+    game.heard(player=1)
     assert len(game.inbox(player)) == 2
+
+
+def test_baolife_pushes_the_prompts_that_it_pushed_before(product):
+    game = product("baolife")
+    player = game.person("player")
+    game.happen("v2Prompt", player={"id": player}, prompt={"id": "v", "text": "Your landlord wants an answer"})
+    (request,) = game.got(player, 1)
+    assert aps(request)["alert"]["body"] == "Your landlord wants an answer"
+    game.heard(player=1)
 
 
 # 001 The family portal (the payload byte for byte is in test_demo)
@@ -127,7 +147,7 @@ def test_the_portal_tells_all_but_the_sender_and_headers_are_the_documents(produ
         assert (headers["apns-topic"], headers["apns-push-type"], headers["apns-priority"]) == (
             "com.familyportal.app", "alert", "10")
         assert portal.inbox(user) == ["Pat: Dinner?"]
-    portal.got(pat, 0)
+    portal.heard(pat=0, sam=1, kim=1)
     assert portal.inbox(pat) == []
 
 
@@ -198,15 +218,25 @@ def test_who_has_switched_a_type_off_finds_it_in_the_inbox(product):
         assert hr.decided(event, user) == f"inbox {reason}"
         assert hr.inbox(user) == [
             "Your vacation request for July 1, 2026 to July 14, 2026 was rejected: Too many are away"]
-        hr.got(user, 0)
+    hr.heard(off=0, picky=0)
+
+
+def test_the_requester_is_pushed_within_five_seconds(product):
+    hr = product("monolite-hr", "fcm")
+    worker = hr.person("worker")
+    for number in range(1, 6):
+        published = time.time()
+        hr.happen("request.approved", request={**REQUEST, "id": f"r-{number}"}, worker={"id": worker})
+        arrived = max(r["receivedAt"] for r in hr.got(worker, number)) / 1000
+        assert arrived - published <= 5, f"request {number} arrived after {arrived - published:.1f} s"
 
 
 def test_a_manager_and_a_worker_hear_once_a_day_at_their_own_time(product, stack):
     hr = product("monolite-hr", "fcm")
-    time, wait = soon()
-    manager = hr.person("manager", digest_time=time, zone="UTC")
-    idle = hr.person("idle", digest_time=time, zone="UTC")
-    worker = hr.person("worker", digest_time=time, zone="UTC")
+    clock, wait = soon()
+    manager = hr.person("manager", digest_time=clock, zone="UTC")
+    idle = hr.person("idle", digest_time=clock, zone="UTC")
+    worker = hr.person("worker", digest_time=clock, zone="UTC")
     for number in range(3):
         hr.happen("request.submitted", request={"id": f"{hr.run}-{number}", "kind": "vacation"},
                   worker={"id": worker, "name": "Ana"}, manager={"id": manager})
@@ -228,7 +258,7 @@ def test_a_manager_and_a_worker_hear_once_a_day_at_their_own_time(product, stack
     data = request["body"]["message"]["data"]
     nearest = (today + datetime.timedelta(days=15)).isoformat()
     assert (data["count"], data["nearest"], data["deep_link"]) == ("2", nearest, "monolitehr://settings/documents")
-    hr.got(idle, 0)
+    hr.heard(manager=1, worker=1, idle=0)
     assert hr.inbox(idle) == []
 
 
@@ -246,6 +276,8 @@ def test_everyone_hears_of_an_announcement_in_their_own_app(product):
         assert notification(request) == {"title": "Party", "body": "In the yard"}
     assert hr.decided(event, deaf) == "inbox type-off"
     assert hr.decided(event, out) == ""
+    hr.heard(ana=1, ben=1, out=0, deaf=0)
+    all_is_handled(hr.stack, "family-portal")
     assert not [r for r in hr.stack.requests("apns") if r.get("token") == "ab" * 32]
     hr.happen("staff.listed", employees=[])
 
@@ -281,11 +313,15 @@ def test_the_badge_counts_what_is_unread_and_is_cleared_everywhere(product):
     assert (aps(first)["alert"], aps(first)["badge"]) == ({"title": "Ada Byron", "body": "See you"}, 1)
     assert (aps(second)["alert"]["body"], aps(second)["badge"]) == ("New message", 2)
     assert first["body"]["data"]["deep_link"] == "tweet://chat/c-1"
+    # A message in another chat is unread too; opening one chat clears the badge all the same, as the document has it.
+    chat.happen("chat.message.sent", chat={"id": "c-2"}, message={"id": "m-3", "content": "Other"}, sender=sender,
+                members=[ada, bob])
+    chat.got(bob, 3)
     chat.happen("chat.opened", reader={"id": bob, "device": "tablet"}, chat={"id": "c-1"})
-    cleared = chat.got(bob, 3)[2]
+    cleared = chat.got(bob, 4)[3]
     assert aps(cleared) == {"badge": 0}
     assert sql(chat.stack, f"SELECT count(*) FROM rules.inbox WHERE user_id = '{bob}' AND read_at IS NULL") == "0"
-    chat.got(ada, 0)
+    chat.heard(ada=0, bob=4)
 
 
 # 004 Hide & Seek
@@ -330,6 +366,6 @@ def test_every_row_of_the_games_table(product):
             else:
                 assert aps(request)["alert"] == {"title": "Hide & Seek", "body": body}
                 assert (aps(request)["interruption-level"], aps(request)["sound"]) == ("time-sensitive", "default")
+    game.heard(**counts)
     for role, user in users.items():
-        game.got(user, counts[role])
         assert len(game.inbox(user)) == counts[role] - (role == "seeker")

@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from local_stack import cloud_event, eventually
+from sentinels import all_is_handled
 
 TYPE = "chat.message.created"
 KEY = f"family-portal.{TYPE}"
@@ -87,10 +88,10 @@ def test_endgame_alerts_the_hider_and_wakes_the_seekers_silently(stack, phones):
         cloud_event("game.phase.changed", {"game": {"id": "g", "phase": "endgame"}, "players": players}, f"e-{hider}"),
         content_type="application/cloudevents+json",
     )
-    requests = eventually(
-        lambda: requests if len(requests := stack.requests("apns")) == 2 else None, what="both pushes"
-    )
+    all_is_handled(stack, "hide-and-seek")
+    requests = [request for request in stack.requests("apns") if request["token"] in (hider, seeker)]
     by_token = {request["token"]: request for request in requests}
+    assert len(requests) == len(by_token) == 2
     data = {"event_type": "phase_changed", "game_id": "g"}
     assert by_token[hider]["body"]["aps"]["alert"]["body"] == "Endgame! Stay where you are."
     assert by_token[seeker]["body"] == {"aps": {"content-available": 1}, "data": data}

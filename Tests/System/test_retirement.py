@@ -4,6 +4,7 @@ import time
 import uuid
 
 from local_stack import cloud_event, eventually
+from sentinels import all_is_handled
 
 TYPE = "chat.message.created"
 
@@ -83,6 +84,7 @@ def test_a_token_that_another_user_registers_is_theirs_alone(stack, phones):
     tell(stack, first)
     event = tell(stack, second)
     eventually(lambda: requests_of(stack, token), what="the new owner's push")
+    all_is_handled(stack, "family-portal")
     assert [r["body"]["data"]["message_id"] for r in requests_of(stack, token)] == [event]
 
 
@@ -94,4 +96,5 @@ def test_an_unregistered_device_hears_nothing_more(stack, phones):
     assert states(stack, user) == ["active", "signed-out"]
     tell(stack, user)
     eventually(lambda: requests_of(stack, other), what="the other device's push")
+    all_is_handled(stack, "family-portal")
     assert requests_of(stack, token) == []

@@ -95,8 +95,8 @@ enum RehearsalFiles {
                     guard let user = (member.userID ?? member["id"]?.userID) else {
                         throw Problem(description: "\(name): a member of “\(group)” has no user id")
                     }
-                    rehearsal.members[GroupKey(app: app, group: group), default: [:]][user] = Circle.Member(
-                        user: user, role: member["role"]?.string)
+                    rehearsal.groups[GroupKey(app: app, group: group), default: RehearsedGroup()]
+                        .add(user, role: member["role"]?.string)
                 }
             }
         }

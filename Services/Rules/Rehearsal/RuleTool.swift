@@ -7,8 +7,9 @@ enum RuleTool: Hashable, Sendable {
     case check([String])
     case preview(rules: String, Files)
     case diff(old: String, new: String, Files)
+    /// Its help, or that of one of its commands.
+    case help(String)
     case misuse(String)
-    case help
 
     struct Files: Hashable, Sendable {
         var events: String
@@ -21,26 +22,14 @@ enum RuleTool: Hashable, Sendable {
         static let usualRest = Duration.seconds(86_400)
     }
 
-    static let usage = """
-        usage: rules check PATH…                                         every mistake in rule files, each on a line
-               rules preview PATH --events FILE [--people FILE] [--apps FILE]
-                                                                         what everyone would get on each platform, and why
-               rules diff OLD NEW --events FILE [--people FILE]          who would hear more, less, later or otherwise
-
-        PATH is a folder of rule files or one of them; FILE may be “-”. With the apps file (HELIOGRAPH_APPS), bundle ids are
-        shown and providers that an app has no credentials for are left out. Events are structured CloudEvents, one a line, with
-        “at” (when) and “app” beside them if need be. People are
-        {"people": {"<user>": {settings}}, "groups": {"<group>": ["<user>", {"id": "<user>", "role": "…"}]}}.
-        """
-
     /// - Returns: `nil` for what is not about rule files.
     init?(_ arguments: [String]) {
-        guard let verb = arguments.first, ["check", "preview", "diff"].contains(verb) else { return nil }
-        if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
-            self = .help
+        guard let verb = arguments.first, RuleToolHelp.commands.contains(verb) else { return nil }
+        var rest = arguments.dropFirst()
+        guard !rest.contains("--help"), !rest.contains("-h") else {
+            self = .help(verb)
             return
         }
-        var rest = arguments.dropFirst()
         var paths: [String] = []
         var options: [String: String] = [:]
         while let word = rest.popFirst() {
@@ -67,7 +56,7 @@ enum RuleTool: Hashable, Sendable {
         }
     }
 
-    /// What is printed, and the exit code: 0, 1 when rule files have mistakes (or differ), 64 for misuse.
+    /// The printed lines and the exit code: see ``RuleToolHelp/exitCodes``.
     struct Answer: Hashable, Sendable {
         var lines: [String] = []
         var complaints: [String] = []
@@ -77,8 +66,9 @@ enum RuleTool: Hashable, Sendable {
     func run(read: (String) -> Data? = RuleTool.read) -> Answer {
         do {
             switch self {
-            case .misuse(let problem): return Answer(complaints: ["rules: \(problem)", RuleTool.usage], code: 64)
-            case .help: return Answer(lines: [RuleTool.usage])
+            case .help(let command): return Answer(lines: [RuleToolHelp.text(command)])
+            case .misuse(let problem):
+                return Answer(complaints: ["rules: \(problem)", RuleToolHelp.usage.joined(separator: "\n")], code: 64)
             case .check(let paths): return RuleTool.check(paths)
             case .preview(let path, let files):
                 let platforms = try Platforms(files.apps.map { try AppCatalog.load(path: $0) })
@@ -146,6 +136,9 @@ extension RuleTool {
         ]
         if let content = telling.content, let bytes = try? WireCoding.encode(content) {
             lines.append("    \(String(decoding: bytes, as: UTF8.self))")
+        }
+        if let kept = telling.kept, kept != telling.content, let bytes = try? WireCoding.encode(kept) {
+            lines.append("    inbox: \(String(decoding: bytes, as: UTF8.self))")
         }
         return lines
     }

@@ -13,7 +13,8 @@ enum DigestRows {
 
     static func items(_ keys: [BucketKey]) -> SQL {
         """
-        SELECT app, user_id, bucket, item, notification, event, correlation, details::text, said_at, from_at, end_at, is_told
+        SELECT app, user_id, bucket, item, notification, event, correlation, details::text, said_at, from_at, end_at, is_told,
+            1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = digest_item.notification), 0)
         FROM rules.digest_item JOIN \(table(keys)) USING (app, user_id, bucket)
         ORDER BY app, user_id, bucket, from_at, said_at, item
         """

@@ -66,7 +66,7 @@ struct DigestStore: Sendable {
                     saidAt: Timestamp(try row.decode(Date.self, at: 8)),
                     from: Timestamp(try row.decode(Date.self, at: 9)),
                     end: try row.decode(Date?.self, at: 10).map(Timestamp.init),
-                    isTold: try row.decode(Bool.self, at: 11)))
+                    isTold: try row.decode(Bool.self, at: 11), step: Int(try row.decode(Int32.self, at: 12))))
         }
         return items
     }
@@ -135,7 +135,7 @@ extension DigestStore {
             _ item: Bucket.Item, _ answer: Judgement.Answer, _ reason: Judgement.Cause, _ ruleSet: UUID?
         ) -> Ruled {
             Ruled(
-                notification: item.notification, step: 1, event: item.event, rule: rule, person: key.person,
+                notification: item.notification, step: item.step, event: item.event, rule: rule, person: key.person,
                 judgement: Judgement(answer: answer, reason: reason), ruleSet: ruleSet)
         }
     }

@@ -74,6 +74,10 @@ struct HeldItem: Sendable {
         }
     }
 
+    /// The order in which items of one batch are judged: the longest held first, so that a cap goes to it.
+    static func precedes(_ a: HeldItem, _ b: HeldItem) -> Bool {
+        (a.since, a.recipient.notification.uuidString) < (b.since, b.recipient.notification.uuidString)
+    }
 }
 
 extension HeldItem {

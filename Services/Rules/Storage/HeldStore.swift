@@ -40,6 +40,7 @@ struct HeldStore: Sendable {
                     items.append(item)
                 }
                 guard !items.isEmpty else { return ([], 0) }
+                items.sort(by: HeldItem.precedes)
                 try await judge(&items, by: book, transaction, now: now)
                 return (items.compactMap(\.release), items.count)
             }

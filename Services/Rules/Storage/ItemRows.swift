@@ -110,7 +110,9 @@ private enum ItemRows {
             RETURNING notification, event, split_part(bucket, '/', 1) AS rule, user_id, is_told
         )
         INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at, answer, reason)
-        SELECT notification, 1, event, rule, user_id, \(now.date), 'drop', 'done' FROM gone WHERE NOT is_told
+        SELECT notification,
+            1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = gone.notification), 0),
+            event, rule, user_id, \(now.date), 'drop', 'done' FROM gone WHERE NOT is_told
         ON CONFLICT DO NOTHING
         """
     }

@@ -74,13 +74,20 @@ struct BadgeCorrector: Service {
                     DerivedID.namespace, ["badge", app.rawValue, person.user.rawValue, "\(correction.version)"]),
                 badge: use.correction(unread: correction.unread).map(Content.badge))
         }
+        return Self.notification(to: recipients, of: app, now: now())
+    }
+
+    /// The message that sets the badges of these recipients.
+    static func notification(
+        to recipients: [Notification.Recipient], of app: AppID, now: Timestamp
+    ) -> Notification {
         let id = DerivedID.uuid5(DerivedID.namespace, "badges", ids: recipients.map(\.notification))
         return Notification(
             trace: Trace(
                 id: id, correlation: id.uuidString.lowercased(), causation: id.uuidString.lowercased(),
                 traceparent: nil),
             app: app, rule: Self.rule, lane: .interactive, content: Content(collapseKey: Self.collapseKey),
-            expiresAt: now() + Self.lifetime, recipients: recipients)
+            expiresAt: now + Self.lifetime, recipients: recipients)
     }
 
     /// | name | kind | labels | counts |

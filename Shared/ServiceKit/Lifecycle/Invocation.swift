@@ -18,14 +18,15 @@ enum Invocation: Hashable, Sendable {
         }
     }
 
-    static func help(name: String, summary: String, keys: [ConfigurationKey]) -> String {
+    /// - Parameter commands: lines about what else the executable does than serve.
+    static func help(name: String, summary: String, commands: [String] = [], keys: [ConfigurationKey]) -> String {
         """
         \(name) \(Build.version)\(summary.isEmpty ? "" : ": \(summary)")
 
         usage: \(name)                            serve until SIGTERM or SIGINT; a second one ends at once
                \(name) healthcheck [ready|live]   ask the running process; exit code 0 or 1
                \(name) --help | --version
-
+        \(commands.isEmpty ? "" : "\n" + commands.joined(separator: "\n") + "\n")
         Settings are environment variables, then lines of the file named by HELIOGRAPH_CONFIG:
 
         \(ConfigurationReference.help(for: keys))

@@ -25,7 +25,7 @@ package enum ServiceMain {
     ///   - build: connections, then handlers, then the list of what runs. It does not wait for anything that may be
     ///     away: a broker or a database is a readiness condition, not a reason to stop.
     package static func run(
-        _ name: String, summary: String = "", keys: [ConfigurationKey],
+        _ name: String, summary: String = "", commands: [String] = [], keys: [ConfigurationKey],
         build: @Sendable (ServiceContext) async throws -> ServiceAssembly
     ) async -> Never {
         // A peer that went away is an error where it is written to, never the end of the process.
@@ -34,7 +34,7 @@ package enum ServiceMain {
         let code: ExitCode
         switch Invocation(CommandLine.arguments.dropFirst()) {
         case .help:
-            print(Invocation.help(name: name, summary: summary, keys: .process + keys))
+            print(Invocation.help(name: name, summary: summary, commands: commands, keys: .process + keys))
             code = .success
         case .version:
             print("\(name) \(Build.version)")

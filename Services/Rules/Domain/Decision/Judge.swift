@@ -5,6 +5,8 @@ import PushProtocol
 struct Judge: Sendable {
     /// How often quiet hours may put the same thing off.
     static let mostQuietHolds = 2
+    /// So many minutes after the time that a person chose, a digest still counts as at that time.
+    static let chosenTimeTolerance = 60
 
     var house: HouseRules
     var now: Timestamp
@@ -128,8 +130,9 @@ extension Judge {
 extension Judge {
     private func quietHours(_ matter: Matter, _ person: Person) -> Judgement {
         let wanted = Judgement(answer: .push, reason: .wanted)
-        guard matter.policy.quietHours != .bypass, !matter.isOfChosenTime,
-            let end = person.settings.quietHours?.release(from: now, in: person.settings.zone ?? house.zone)
+        let zone = person.settings.zone ?? house.zone
+        guard matter.policy.quietHours != .bypass, !matter.isAtChosenTime(person.settings, zone: zone, now: now),
+            let end = person.settings.quietHours?.release(from: now, in: zone)
         else { return wanted }
         switch matter.policy.quietHours {
         case .bypass: return wanted
@@ -143,9 +146,13 @@ extension Judge {
 }
 
 extension Matter {
-    /// Whether the person has chosen when this is said.
-    fileprivate var isOfChosenTime: Bool {
-        guard isSummary, case .daily = policy.digest?.close else { return false }
-        return true
+    /// Whether this is a daily digest at the time that the person chose for it. A digest at the rule's own time obeys quiet
+    /// hours; a person who chose a time inside of their quiet hours wants it then (`messaging-and-data` §6.6).
+    ///
+    /// A digest that comes later than ``Judge/chosenTimeTolerance`` after that time is not at the chosen time any more.
+    fileprivate func isAtChosenTime(_ settings: PersonalSettings, zone: Zone, now: Timestamp) -> Bool {
+        guard isSummary, case .daily = policy.digest?.close, let chosen = settings.digestTime else { return false }
+        let minutes = zone.local(now).second / 60 - chosen.minuteOfDay
+        return (minutes + 1440) % 1440 < Judge.chosenTimeTolerance
     }
 }

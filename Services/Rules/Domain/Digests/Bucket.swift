@@ -21,6 +21,8 @@ struct Bucket: Sendable {
         var from: Timestamp
         var end: Timestamp?
         var isTold = false
+        /// The number of the next decision about its notification, which may have been held before.
+        var step = 1
     }
 
     /// What is done when a bucket is looked at.

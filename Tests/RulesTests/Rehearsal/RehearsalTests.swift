@@ -144,6 +144,78 @@ import Testing
         #expect(pushes.map(\.content?.data?["count"]) == [2, 1])
     }
 
+    @Test(arguments: ["check", "preview", "diff"])
+    func `each command explains itself, with its exit codes`(command: String) throws {
+        for words in [[command, "--help"], [command, "x", "-h"]] {
+            let answer = try #require(RuleTool(words)).run()
+            #expect(answer.code == 0 && answer.complaints.isEmpty)
+            #expect(answer.lines.first?.hasPrefix("usage: rules \(command) ") == true)
+            #expect(answer.lines.first?.contains("Exit codes: 0 ") == true)
+        }
+    }
+
+    /// Lines about decisions, without what stands under them.
+    func decisions(_ product: String, _ events: [DomainEvent], at moments: [String]) throws -> [String] {
+        var rehearsal = Rehearsal(RuleBook([try Shipped.ruleSet(product)]))
+        for (event, at) in zip(events, moments) { rehearsal.happen(event, at: moment(at)) }
+        rehearsal.advance(to: moment("2026-03-05T00:00:00Z"))
+        return rehearsal.tellings.map { "\($0.event) \($0.rule) \($0.user) \($0.judgement.spoken)" }
+    }
+
+    @Test func `each device has a lease of its own`() throws {
+        func session(_ type: String, _ device: String) -> DomainEvent {
+            event(type, app: "baolife", id: UUID().uuidString, ["player": ["id": "p", "device": .string(device)]])
+        }
+        func message(_ id: String) -> DomainEvent {
+            event(
+                "achievement.unlocked", app: "baolife", id: id,
+                ["player": ["id": "p"], "achievement": ["id": "a", "name": "First Job"]])
+        }
+        let lines = try decisions(
+            "baolife",
+            [
+                session("session.active", "phone"), session("session.active", "tablet"),
+                session("session.ended", "phone"), message("looking"), session("session.ended", "tablet"),
+                message("away"),
+            ], at: (0..<6).map { "2026-02-26T12:00:0\($0)Z" })
+        #expect(lines == ["looking achievement p inbox (present)", "away achievement p push (wanted)"])
+    }
+
+    @Test func `what done takes back has a line, and only what was said before it`() throws {
+        func recorded(_ id: String, _ time: String) -> DomainEvent {
+            var event = event(
+                "document.recorded", app: "monolite-hr", id: id,
+                ["document": ["id": "d", "kind": "Permit", "expires_on": "2026-03-10"], "worker": ["id": "w"]])
+            event.time = moment(time).date
+            return event
+        }
+        var renewed = event("document.renewed", app: "monolite-hr", id: "renewed", ["document": ["id": "d"]])
+        renewed.time = moment("2026-02-26T11:00:00Z").date
+        let lines = try decisions(
+            "monolite-hr",
+            [recorded("before", "2026-02-26T10:00:00Z"), renewed, recorded("late", "2026-02-26T10:30:00Z")],
+            at: ["2026-02-26T12:00:00Z", "2026-02-26T12:01:00Z", "2026-02-26T12:02:00Z"])
+        #expect(
+            lines == [
+                "before document-expiry w digest (gathered)", "before document-expiry w drop (done)",
+                "late document-expiry w drop (done)",
+            ])
+        let after = try decisions(
+            "monolite-hr", [recorded("after", "2026-02-26T11:30:00Z"), renewed],
+            at: ["2026-02-26T12:00:00Z", "2026-02-26T12:01:00Z"])
+        #expect(after.last == "after document-expiry w push (wanted)")
+    }
+
+    @Test func `an event that comes twice is decided once`() throws {
+        var rehearsal = Rehearsal(RuleBook([try Shipped.ruleSet("baolife")]))
+        let one = event(
+            "achievement.unlocked", app: "baolife",
+            ["player": ["id": "p"], "achievement": ["id": "a", "name": "First Job"]])
+        for second in 0..<2 { rehearsal.happen(one, at: moment("2026-02-26T12:00:0\(second)Z")) }
+        #expect(rehearsal.tellings.count == 1)
+        #expect(rehearsal.refusals.map(\.reason) == ["an event with this source and id came before"])
+    }
+
     static let platforms = """
         app: test
         events:
@@ -192,7 +264,8 @@ import Testing
         let later = [line("e2", at: "2026-01-10T12:00:03Z")]
         let badges = try preview(events + later).filter { $0.contains(#""aps":"#) && !$0.contains("message") }
             .compactMap { $0.firstMatch(of: /"badge":([0-9]+)/).map { String($0.1) } }
-        #expect(badges == ["1", "2", "1"])
+        // Two seconds after the room was opened all devices are corrected.
+        #expect(badges == ["1", "2", "1", "1"])
     }
 
     @Test func `what would never be sent is told with its reason`() throws {

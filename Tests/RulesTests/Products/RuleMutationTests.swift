@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Rules
+
+/// A changed line in a shipped rule file fails a test: each value of the five files is changed, each entry is removed, and
+/// the week of that product comes out otherwise, or the reader refuses the file.
+@Suite(.timeLimit(.minutes(20))) struct RuleMutationTests {
+    /// Parts that decide nothing.
+    static func isExplained(_ path: String) -> Bool {
+        let keys = path.split(separator: ".")
+        // An example says what upstream publishes. Rules are tried on it when the file is read.
+        if keys.first == "events", path.contains(".examples") { return true }
+        // A description is for readers of the file; no person and no app sees it.
+        return path.hasSuffix(".about") && (keys.first == "events" || keys.first == "rules")
+    }
+
+    /// Changes that mean the same, with the reason.
+    static let equivalent = [
+        "monolite-hr: language: removed": "English is the default; the line tells the reader that the words are English"
+    ]
+
+    @Test(arguments: ProductTranscript.products)
+    func `no change of a shipped rule file passes unnoticed`(app: String) async throws {
+        let file = try ProductTranscript.ruleFile(app)
+        let transcript = try ProductTranscript(app)
+        let expected = try ProductTranscript.expected(app)
+        #expect(try transcript.text(rules: try RuleMutations.unchanged(file)) == expected)
+        let mutations = try RuleMutations(file, isExplained: Self.isExplained).all
+        #expect(mutations.count > 40)
+        let survivors = try await withThrowingTaskGroup(of: [String].self) { group in
+            let share = 8
+            for part in 0..<share {
+                group.addTask {
+                    var survivors: [String] = []
+                    for index in stride(from: part, to: mutations.count, by: share) {
+                        let mutation = mutations[index]
+                        guard try transcript.text(rules: mutation.text) == expected else { continue }
+                        survivors.append("\(app): \(mutation.path): \(mutation.change)")
+                    }
+                    return survivors
+                }
+            }
+            var all: Set<String> = []
+            for try await part in group { all.formUnion(part) }
+            return all
+        }
+        let unexplained = survivors.filter { Self.equivalent[$0] == nil }.sorted()
+        #expect(unexplained.isEmpty, "\(mutations.count) changes; unnoticed:\n\(unexplained.joined(separator: "\n"))")
+        let gone = Self.equivalent.keys.filter { $0.hasPrefix("\(app): ") && !survivors.contains($0) }.sorted()
+        #expect(gone.isEmpty, "noticed by now; take them off the list: \(gone)")
+    }
+}
