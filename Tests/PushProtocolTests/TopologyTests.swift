@@ -94,6 +94,32 @@ import Testing
         for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
     }
 
+    @Test func `retries and dead letters go through topic exchanges, by the name of their queue`() {
+        let exchanges = Self.topology.exchanges.filter { $0.name.hasPrefix("retry.") || $0.name == "dead" }
+        #expect(exchanges.count == RetryLevel.allCases.count + 1)
+        #expect(exchanges.allSatisfy { $0.kind == .topic && $0.formerKind != nil })
+        for level in RetryLevel.allCases {
+            let taken = Self.topology.bindings.filter { $0.exchange == "retry.\(level.rawValue)" }
+            #expect(taken == [.init(exchange: taken[0].exchange, queue: level.queueName, routingKey: "#")])
+        }
+    }
+
+    @Test func `a stage may write to retries and dead letters under the names that it reads, and no others`() throws {
+        let guarded = RetryLevel.allCases.map { ExchangeName.retry($0) } + [.dead]
+        for role in BusRole.allCases where role != .topology && role != .upstream {
+            let read = try Regex(role.permissions.read)
+            for exchange in guarded {
+                let topics = role.topicPermissions.filter { $0.exchange == exchange }
+                #expect(topics.count == 1, "\(role) \(exchange)")
+                let write = try Regex(try #require(topics.first).write)
+                for name in WorkQueue.all(apps: Self.apps).map(\.name) + ["senders.revocations", "x"] {
+                    let isOwn = name.wholeMatch(of: read) != nil && name != "senders.revocations"
+                    #expect((name.wholeMatch(of: write) != nil) == isOwn, "\(role) \(exchange) \(name)")
+                }
+            }
+        }
+    }
+
     @Test func `a stage may read its own queues and no other`() throws {
         let readers: [BusRole: (WorkQueue) -> Bool] = [
             .rules: { [.rulesEvents, .rulesOutcomes, .rulesErasures].contains($0) },

@@ -120,6 +120,35 @@ import Testing
         }
     }
 
+    /// RabbitMQ before version 4 does not check the keys in `CC`.
+    @Test func `a letter that another stage wrote is shown as such, and never replayed`() async throws {
+        try await withWalk { walk in
+            let forged = AMQPMessage(
+                exchange: ExchangeName.dead.name, routingKey: WorkQueue.feedbackOutcomes.name,
+                properties: AMQPProperties(
+                    messageID: "f",
+                    headers: [
+                        "CC": .array([.text(Self.queue.name)]), HeaderName.exchange: "events",
+                        HeaderName.routingKey: "bank.paid", HeaderName.reason: "not-json",
+                    ]), body: [1])
+            #expect(try await walk.administrator.publish(forged) == .confirmed)
+            try await Self.bury("1", reason: "not-json", walk)
+            // A look puts the letter back under the queue's own name, and keeps the mark on it.
+            for _ in 0..<2 {
+                let lines = try await Self.look(walk)
+                #expect(lines.count == 2)
+                #expect(lines.first?.contains("written by another stage, as feedback.outcomes") == true)
+                #expect(lines.last?.contains("another stage") == false)
+            }
+            #expect(try await walk.walk(Self.queue, most: 100) { _ in .replay } == 1)
+            #expect(try await walk.depth(of: Self.queue) == 1)
+            #expect(try await walk.administrator.get(Self.queue.name)?.properties.messageID == "1")
+            #expect(try await walk.administrator.get(Self.queue.name) == nil)
+            #expect(try await walk.walk(Self.queue, most: 100) { _ in .drop } == 0)
+            #expect(try await walk.depth(of: Self.queue) == 0)
+        }
+    }
+
     @Test func `what reaches no queue stays a dead letter`() async throws {
         try await withWalk { walk in
             try await Self.bury("1", reason: "not-json", walk)

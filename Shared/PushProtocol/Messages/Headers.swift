@@ -14,6 +14,8 @@ package enum HeaderName {
     package static let queue = "heliograph-queue"
     package static let service = "heliograph-service"
     package static let failedAt = "heliograph-failed-at"
+    /// On a dead letter that another stage wrote: the routing key it came under. `pushctl dead` sets it on the copy it keeps.
+    package static let foreignKey = "heliograph-foreign-key"
     /// W3C Trace Context, text form.
     package static let traceparent = "traceparent"
 }

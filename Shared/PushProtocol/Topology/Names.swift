@@ -1,11 +1,12 @@
 /// The exchanges of the bus.
 package enum ExchangeName: Hashable, Sendable {
     case events, notifications, pushes, outcomes, devices
-    /// Fanout to the level's one TTL queue.
+    /// Topic exchange with one binding, to the level's TTL queue. The routing key is the name of the work queue to come
+    /// back to, so that a topic permission holds each stage to its own queues.
     case retry(RetryLevel)
-    /// Where expired retries come back: direct, by queue name.
+    /// Expired retries come back here: direct, by queue name. Only the broker and an operator publish to it.
     case `return`
-    /// Where what we gave up on goes: direct, by queue name.
+    /// Dead letters: topic, by queue name, with a topic permission as for retries.
     case dead
     /// How who reads a stream finds its end: direct, by the stream's name. See ``StreamName``.
     case marks

@@ -15,10 +15,14 @@ package struct Topology: Hashable, Sendable {
         package enum Kind: String, Sendable { case topic, direct, fanout }
         package var name: String
         package var kind: Kind
+        /// The kind that an earlier release declared. An exchange keeps its kind for life, so `topology apply` deletes one
+        /// of this kind and declares it anew. Exchanges hold no messages.
+        package var formerKind: Kind?
 
-        package init(name: String, kind: Kind) {
+        package init(name: String, kind: Kind, formerKind: Kind? = nil) {
             self.name = name
             self.kind = kind
+            self.formerKind = formerKind
         }
     }
 
@@ -62,8 +66,8 @@ extension Topology {
         exchanges =
             [.init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic)]
             + [.init(.outcomes, .topic), .init(.devices, .topic)]
-            + RetryLevel.allCases.map { .init(.retry($0), .fanout) }
-            + [.init(.return, .direct), .init(.dead, .direct), .init(.marks, .direct)]
+            + RetryLevel.allCases.map { .init(.retry($0), .topic, formerly: .fanout) }
+            + [.init(.return, .direct), .init(.dead, .topic, formerly: .direct), .init(.marks, .direct)]
         queues =
             work.flatMap { [Queue(work: $0), Queue(dead: $0)] } + RetryLevel.allCases.map { Queue(retry: $0) }
             + StreamName.allCases.map { Queue(stream: $0) }
@@ -76,7 +80,7 @@ extension Topology {
                     ]
             }
             + RetryLevel.allCases.map {
-                Binding(exchange: ExchangeName.retry($0).name, queue: $0.queueName, routingKey: "")
+                Binding(exchange: ExchangeName.retry($0).name, queue: $0.queueName, routingKey: "#")
             }
             + StreamName.allCases.flatMap { stream in
                 stream.sources.map {
@@ -87,9 +91,8 @@ extension Topology {
 }
 
 extension Topology.Exchange {
-    fileprivate init(_ exchange: ExchangeName, _ kind: Kind) {
-        name = exchange.name
-        self.kind = kind
+    fileprivate init(_ exchange: ExchangeName, _ kind: Kind, formerly formerKind: Kind? = nil) {
+        self.init(name: exchange.name, kind: kind, formerKind: formerKind)
     }
 }
 
@@ -138,6 +141,12 @@ extension Topology.Queue {
 }
 
 extension StreamName {
+    /// Whether a message of this exchange and routing key belongs in the stream. One that a publisher put there by a `CC`
+    /// header has another routing key: the broker does not check that header before version 4.
+    package func takes(exchange: String, routingKey: String) -> Bool {
+        sources.contains { $0.exchange.name == exchange && $0.pattern == routingKey }
+    }
+
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
         case .senderRevocations:
