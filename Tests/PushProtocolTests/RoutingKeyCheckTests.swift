@@ -41,6 +41,7 @@ import Testing
     @Test func `a device command has the verb of its routing key, and the app where the key names one`() {
         let command = DeviceCommand(
             trace: trace, app: app, command: .correct(device: UUID(), environment: .development))
+        #expect(command.routingKey == "command.correct.demo")
         #expect(!isRefused(command.check, "command.correct") && !isRefused(command.check, "command.correct.demo"))
         for key in ["command.correct.other", "command.deactivate", "command.deactivate.demo", "event.erased"] {
             #expect(isRefused(command.check, key), "\(key)")

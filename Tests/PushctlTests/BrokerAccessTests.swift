@@ -14,21 +14,22 @@ import Testing
     private static let apps = ["demo", "other"].compactMap(AppID.init(rawValue:))
     private static let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
 
-    /// What one user may do.
+    /// The rights of one user.
     private struct Rights: Equatable, Sendable {
         /// Routing keys, by exchange.
         var write: [String: Set<String>] = [:]
         var read: Set<String> = []
     }
 
-    /// Routing keys of every publisher, and one of nobody.
+    /// Routing keys of every publisher, and one key that none uses.
     private static let keys: Set<String> =
         Set(WorkQueue.all(apps: apps).map(\.name))
         .union([
             "demo.happened", "other.happened", "interactive.demo", "bulk.other", "event.reported.demo",
             "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
-            "command.deactivate", "command.correct", "event.erased", "event.signed-out", "event.user-erased",
+            "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
+            "command.register.demo", "event.erased", "event.signed-out", "event.user-erased",
             "campaign.cursor", "senders.revocations", "x",
         ])
 
@@ -39,13 +40,17 @@ import Testing
         ]
         var table: [String: Rights] = [
             "rules": stage(
-                queues: ["rules.events", "rules.outcomes", "rules.erasures"],
+                queues: [
+                    "rules.events", "rules.events.app.demo", "rules.events.app.other", "rules.outcomes",
+                    "rules.erasures",
+                ],
                 ["notifications": ["interactive.demo", "bulk.other", "event.reported.demo"]]),
             "token-registry": stage(
-                queues: [
-                    "token-registry.devices", "token-registry.campaigns", "token-registry.notifications.interactive",
-                    "token-registry.notifications.bulk",
-                ],
+                queues: Set(
+                    ["token-registry.campaigns"]
+                        + ["devices", "notifications.interactive", "notifications.bulk"].flatMap { input in
+                            ["", ".app.demo", ".app.other"].map { "token-registry.\(input)\($0)" }
+                        }),
                 [
                     "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
                     "outcomes": ["registry.skipped", "registry.expired"],
@@ -53,7 +58,14 @@ import Testing
                 ]),
             "feedback": stage(
                 queues: ["feedback.outcomes", "feedback.erasures"],
-                ["devices": ["command.deactivate", "command.correct"]]),
+                [
+                    "devices": [
+                        "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
+                    ]
+                ]),
+            // Through `return` an operator's replay may go to every queue.
+            "dead-letters": Rights(
+                write: ["dead": keys, "return": keys], read: Set(WorkQueue.all(apps: apps).map(\.deadName))),
             "upstream-demo": Rights(write: ["events": ["demo.happened"]]),
             "upstream-other": Rights(write: ["events": ["other.happened"]]),
         ]
@@ -102,7 +114,7 @@ import Testing
             }
             #expect(beyond == [])
             #expect(missing == [])
-            #expect(found.count == 7)
+            #expect(found.count == 8)
         }
     }
 
@@ -141,7 +153,7 @@ import Testing
             }
         }
         guard StreamName(rawValue: queue) != nil else { return try await asks(administrator) }
-        // The broker asks for the right first; then it ends the connection, since nobody gets one message of a stream.
+        // The broker checks the right first. Then it ends the connection, since a stream has no single messages to get.
         do {
             return try await AMQPAdministrator.with(configuration, logger: logger) { try await asks($0) }
         } catch let error as AMQPError where error.code == .connectionClosed(replyCode: 540) {

@@ -10,7 +10,7 @@ import Testing
         let names = Self.definitions.users.map(\.name)
         #expect(
             Set(names) == [
-                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback",
+                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "dead-letters",
                 "upstream-family-portal", "upstream-other", "administrator",
             ])
         var asked: [String] = []
@@ -34,7 +34,7 @@ import Testing
     @Test func `every stage has a topic permission for each topic exchange that it may write to`() throws {
         let topics = try #require(Self.definitions.json { _ in "x" }["topic_permissions"]?.array)
         let topicExchanges = Topology(apps: []).exchanges.filter { $0.kind == .topic }.map(\.name)
-        for role in BusRole.allCases where role != .topology && role != .upstream {
+        for role in BusRole.allCases where ![.topology, .deadLetters, .upstream].contains(role) {
             let write = try Regex(role.permissions.write)
             let writable = topicExchanges.filter { $0.wholeMatch(of: write) != nil }
             let held = topics.filter { $0["user"] == .string(role.rawValue) }.compactMap { $0["exchange"]?.string }

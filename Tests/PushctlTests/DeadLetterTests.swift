@@ -9,7 +9,7 @@ import Testing
 
 /// What an operator does with dead letters, on a real broker.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct DeadLetterTests {
-    private static let queue = WorkQueue.rulesEvents
+    private static let queue = WorkQueue.rulesAppEvents(AppID(rawValue: "family-portal")!)
 
     private func withWalk(_ body: @Sendable (DeadLetterWalk) async throws -> Void) async throws {
         try await TestBroker.withVirtualHost { url in
@@ -34,7 +34,7 @@ import Testing
             headers: [
                 HeaderName.attempt: 8, HeaderName.firstSeen: 1_000, HeaderName.exchange: "events",
                 HeaderName.routingKey: "family-portal.chat.written", HeaderName.reason: .text(reason),
-                HeaderName.detail: "it went wrong", HeaderName.queue: "rules.events", HeaderName.service: "rules",
+                HeaderName.detail: "it went wrong", HeaderName.queue: .text(queue.name), HeaderName.service: "rules",
                 HeaderName.failedAt: 1_767_225_600_000, "upstream": "theirs",
             ])
         let message = AMQPMessage(

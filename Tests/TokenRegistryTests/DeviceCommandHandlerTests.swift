@@ -48,8 +48,11 @@ import Testing
                     return false
                 }
             }
-            #expect(try isTaken("command.register") && isTaken("command.register.\(Fixture.app)"))
-            #expect(try !isTaken("command.register.bank") && !isTaken("command.unregister"))
+            let keys = [
+                "command.register", "command.register.\(Fixture.app)", "command.register.bank", "command.unregister",
+            ]
+            let taken = try keys.map(isTaken)
+            #expect(taken == [true, true, false, false])
         }
     }
 

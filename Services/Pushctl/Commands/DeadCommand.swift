@@ -9,7 +9,7 @@ import ServiceKit
 struct DeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead", abstract: "Dead letters: what no stage could do anything with, and trying it again.",
-        discussion: "Needs an AMQP_URL whose user may read and write every queue, such as the user topology.",
+        discussion: "Needs an AMQP_URL with the broker's user dead-letters.",
         subcommands: [List.self, Show.self, Replay.self, Drop.self])
 
     struct List: AsyncParsableCommand {

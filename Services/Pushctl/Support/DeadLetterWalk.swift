@@ -48,7 +48,7 @@ struct DeadLetterWalk {
         case .returned(let code, let text):
             throw Refusal(
                 "the broker refuses to put a message into \(queue.name) (\(code) \(text)), so it stays where it was: "
-                    + "run pushctl topology apply, and use the user topology")
+                    + "run pushctl topology apply, and use the user dead-letters")
         }
     }
 }

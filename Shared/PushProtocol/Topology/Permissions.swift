@@ -7,6 +7,8 @@ package enum BusRole: String, Sendable, CaseIterable {
     case apnsSender = "apns-sender"
     case fcmSender = "fcm-sender"
     case feedback
+    /// An operator's `pushctl dead`: reads dead-letter queues, puts letters back there, and replays them through `return`.
+    case deadLetters = "dead-letters"
     /// An upstream service; its topic permission further holds it to its own app's routing keys. It publishes events
     /// only: a device command names its app in its body, where the broker cannot hold a publisher to it.
     case upstream
@@ -46,6 +48,8 @@ extension BusRole {
         switch self {
         case .topology: BusPermissions(configure: ".*", write: ".*", read: ".*")
         case .rules, .tokenRegistry, .apnsSender, .fcmSender, .feedback: stagePermissions
+        case .deadLetters:
+            BusPermissions(configure: "^$", write: "^(dead|return)$", read: Topology.deadLetters.pattern)
         case .upstream: BusPermissions(configure: "^$", write: "^events$", read: "^$")
         }
     }
@@ -75,9 +79,10 @@ extension BusRole {
     /// consumes these queues, and retries and dead-letters under their names.
     private var queuePattern: String? {
         switch self {
-        case .topology, .upstream: nil
-        case .rules: #"rules\.(events|outcomes|erasures)"#
-        case .tokenRegistry: #"token-registry\.(devices|campaigns|notifications\.\#(Self.lane))"#
+        case .topology, .deadLetters, .upstream: nil
+        case .rules: #"rules\.(events|events\.app\.\#(Self.app)|outcomes|erasures)"#
+        case .tokenRegistry:
+            #"token-registry\.(campaigns|(devices|notifications\.\#(Self.lane))(\.app\.\#(Self.app))?)"#
         case .apnsSender: #"apns-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .fcmSender: #"fcm-sender\.pushes\.\#(Self.lane)\.\#(Self.app)"#
         case .feedback: #"feedback\.(outcomes|erasures)"#
@@ -87,7 +92,7 @@ extension BusRole {
     private var streams: [StreamName] {
         switch self {
         case .apnsSender, .fcmSender: [.senderRevocations]
-        case .topology, .rules, .tokenRegistry, .feedback, .upstream: []
+        case .topology, .rules, .tokenRegistry, .feedback, .deadLetters, .upstream: []
         }
     }
 
@@ -95,7 +100,7 @@ extension BusRole {
     /// without anchors.
     private var outputs: [(exchange: ExchangeName, keys: String)] {
         switch self {
-        case .topology, .upstream: []
+        case .topology, .deadLetters, .upstream: []
         case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported)\.\#(Self.app)"#)]
         case .tokenRegistry:
             [
@@ -104,7 +109,14 @@ extension BusRole {
             ]
         case .apnsSender: [(.outcomes, Self.outcomes(of: .apns))]
         case .fcmSender: [(.outcomes, Self.outcomes(of: .fcm))]
-        case .feedback: [(.devices, #"command\.\#(Self.words([DeviceCommand.Command.Verb.deactivate, .correct]))"#)]
+        case .feedback:
+            // Without the app, as feedback of an earlier release publishes while it is replaced.
+            [
+                (
+                    .devices,
+                    #"command\.\#(Self.words([DeviceCommand.Command.Verb.deactivate, .correct]))(\.\#(Self.app))?"#
+                )
+            ]
         }
     }
 

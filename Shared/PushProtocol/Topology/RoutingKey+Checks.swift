@@ -14,7 +14,7 @@ extension Notification {
 extension DeviceCommand {
     /// `command.<verb>.<app>`, or `command.<verb>`. The right to the second form is the right to speak for every app.
     package func check(routingKey: String) throws(WireError) {
-        guard [self.routingKey, "\(self.routingKey).\(app)"].contains(routingKey) else {
+        guard [self.routingKey, "command.\(command.verb.rawValue)"].contains(routingKey) else {
             throw .misrouted("names another verb or app than the body")
         }
     }
