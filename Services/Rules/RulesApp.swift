@@ -29,17 +29,21 @@ struct RulesApp {
                 ])
         }
 
+        let catalog = try context.apps(using: .bearer)
         let verifier = try await BearerVerifier(
-            try context.apps(using: .bearer),
+            catalog,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(
-            queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
+            queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures],
+            publishingTo: [.notifications], apps: catalog.ids)
         let database = try context.database(schema: "rules", migration: 11)
 
+        let connections = try context.settings.integer(.databasePoolSize)
         let courtesy = Courtesy()
         let events = try context.stage(
-            "events", queues: [.rulesEvents], policy: { _ in EventHandler.policy }, on: bus,
+            "events", queues: WorkQueue.events(of: catalog.ids),
+            policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,

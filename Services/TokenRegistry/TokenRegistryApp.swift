@@ -19,22 +19,29 @@ import ServiceKit
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
         let database = try context.database(schema: "registry", migration: 8)
-        let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
+        let notificationQueues = WorkQueue.notifications(of: catalog.ids)
+        let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
-            queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],
+            queues: notificationQueues + deviceQueues + [.registryCampaigns],
+            publishingTo: [.pushes, .outcomes, .devices],
             apps: catalog.ids)
         let store = RegistrationStore(
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         let campaigns = CampaignStore(database.pool)
         let courtesy = Courtesy()
+        // An app has two lanes of notifications and its device commands here.
+        let connections = try context.settings.integer(.databasePoolSize)
+        let policy: @Sendable (WorkQueue) -> StagePolicy = {
+            $0.app == nil ? StagePolicy() : .ofOneApp(connections: connections, queues: 3)
+        }
 
         let notifications = try context.stage(
-            "notifications", queues: lanes, on: bus,
+            "notifications", queues: notificationQueues, policy: policy, on: bus,
             handler: NotificationHandler(
                 store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy))
         let commands = try context.stage(
-            "commands", queues: [.registryDevices], on: bus,
+            "commands", queues: deviceQueues, policy: policy, on: bus,
             handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger))
 
         let router = RegistryAPI.router(

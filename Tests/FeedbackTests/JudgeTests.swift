@@ -154,7 +154,7 @@ import Testing
             let world = World(feedback)
             let outbound = try await world.take(
                 Batches.batch(.accepted(id: nil), devices: [1], elsewhere: .development))
-            #expect(outbound.map(\.routingKey) == ["command.correct"])
+            #expect(outbound.map(\.routingKey) == ["command.correct.\(Batches.app)"])
             #expect(try await feedback.decisions() == ["published": 1])
         }
     }

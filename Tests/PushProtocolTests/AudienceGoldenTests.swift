@@ -43,7 +43,7 @@ import Testing
             user: UserID(rawValue: "457")!, group: group, joins: ["subscribe", "tag"].contains(verb), at: at)
         let message = DeviceCommand(trace: Golden.trace, app: Golden.app, command: .membership(change))
         try Golden.check("device-command.\(verb).v1.json", message)
-        #expect(message.routingKey == "command.\(verb)")
+        #expect(message.routingKey == "command.\(verb).\(message.app)")
     }
 
     @Test(arguments: [

@@ -239,7 +239,7 @@ import Testing
             }
         let message = DeviceCommand(trace: Self.trace, app: Self.app, command: command)
         try Self.check("device-command.\(name).v1.json", message)
-        #expect(message.routingKey == "command.\(name.prefix { $0 != "." })")
+        #expect(message.routingKey == "command.\(name.prefix { $0 != "." }).\(message.app)")
     }
 
     @Test(arguments: [DeviceEvent.Past.replaced, .signedOut, .userErased])

@@ -14,6 +14,29 @@ import Testing
         }
     }
 
+    /// `false` for a name that two things of the bus have: an app may have any name, that of a part of a queue's name too.
+    @Test func `no two queues have one name, whatever an app is called`() {
+        let apps = ["dead", "app", "events", "bulk", "interactive", "devices"].compactMap(AppID.init(rawValue:))
+        let names = Topology(apps: apps).queues.map(\.name)
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test func `each input has an exchange that divides it by app, and one for all other apps`() {
+        for input in ["events", "notifications", "devices"] {
+            let divides = Self.topology.exchanges.first { $0.name == "\(input).by-app" }
+            #expect(divides?.alternate == "\(input).other-apps")
+            #expect(Self.topology.exchanges.contains { $0.name == "\(input).other-apps" })
+            #expect(Self.topology.links.contains { $0.source == input && $0.destination == "\(input).by-app" })
+        }
+        // A queue of all apps is bound to no input itself: it would get a copy of each message.
+        let inputs: Set = ["events", "notifications"]
+        #expect(Self.topology.bindings.allSatisfy { !inputs.contains($0.exchange) })
+        for app in Self.apps {
+            let own = Self.topology.bindings.filter { $0.queue == "rules.events.app.\(app)" && $0.exchange != "return" }
+            #expect(own == [.init(exchange: "events.by-app", queue: own[0].queue, routingKey: "\(app).#")])
+        }
+    }
+
     @Test func `every work queue can be returned to and given up from`() {
         for queue in WorkQueue.all(apps: Self.apps) {
             let bindings = Self.topology.bindings
@@ -112,20 +135,47 @@ import Testing
         for role in BusRole.allCases where role != .topology { #expect(role.permissions.configure == "^$") }
     }
 
+    @Test func `retries and dead letters go through topic exchanges, by the name of their queue`() {
+        let exchanges = Self.topology.exchanges.filter { $0.name.hasPrefix("retry.") || $0.name == "dead" }
+        #expect(exchanges.count == RetryLevel.allCases.count + 1)
+        #expect(exchanges.allSatisfy { $0.kind == .topic && $0.formerKind != nil })
+        for level in RetryLevel.allCases {
+            let taken = Self.topology.bindings.filter { $0.exchange == "retry.\(level.rawValue)" }
+            #expect(taken == [.init(exchange: taken[0].exchange, queue: level.queueName, routingKey: "#")])
+        }
+    }
+
+    @Test func `a stage may write to retries and dead letters under the names that it reads, and no others`() throws {
+        let guarded = RetryLevel.allCases.map { ExchangeName.retry($0) } + [.dead]
+        for role in BusRole.allCases where ![.topology, .deadLetters, .upstream].contains(role) {
+            let read = try Regex(role.permissions.read)
+            for exchange in guarded {
+                let topics = role.topicPermissions.filter { $0.exchange == exchange }
+                #expect(topics.count == 1, "\(role) \(exchange)")
+                let write = try Regex(try #require(topics.first).write)
+                for name in WorkQueue.all(apps: Self.apps).map(\.name) + ["senders.revocations", "x"] {
+                    let isOwn = name.wholeMatch(of: read) != nil && name != "senders.revocations"
+                    #expect((name.wholeMatch(of: write) != nil) == isOwn, "\(role) \(exchange) \(name)")
+                }
+            }
+        }
+    }
+
     @Test func `a stage may read its own queues and no other`() throws {
         let readers: [BusRole: (WorkQueue) -> Bool] = [
-            .rules: { [.rulesEvents, .rulesOutcomes, .rulesErasures].contains($0) },
+            .rules: { $0.name.hasPrefix("rules.") },
             .tokenRegistry: { $0.name.hasPrefix("token-registry.") },
             .apnsSender: { $0.name.hasPrefix("apns-sender.") },
             .fcmSender: { $0.name.hasPrefix("fcm-sender.") },
             .feedback: { [.feedbackOutcomes, .feedbackErasures].contains($0) },
+            .deadLetters: { _ in false },
             .upstream: { _ in false },
         ]
         for (role, expected) in readers {
             let pattern = try Regex(role.permissions.read)
             for queue in WorkQueue.all(apps: Self.apps) {
                 #expect((queue.name.wholeMatch(of: pattern) != nil) == expected(queue), "\(role) \(queue.name)")
-                #expect(queue.deadName.wholeMatch(of: pattern) == nil)
+                #expect((queue.deadName.wholeMatch(of: pattern) != nil) == (role == .deadLetters))
             }
         }
     }

@@ -10,7 +10,7 @@ import Testing
         let names = Self.definitions.users.map(\.name)
         #expect(
             Set(names) == [
-                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback",
+                "topology", "rules", "token-registry", "apns-sender", "fcm-sender", "feedback", "dead-letters",
                 "upstream-family-portal", "upstream-other", "administrator",
             ])
         var asked: [String] = []
@@ -25,10 +25,21 @@ import Testing
 
     @Test func `an upstream service may publish events of its own app only`() throws {
         let json = Self.definitions.json { _ in "x" }
-        let topics = try #require(json["topic_permissions"]?.array)
+        let topics = try #require(json["topic_permissions"]?.array).filter { $0["exchange"] == "events" }
         #expect(topics.count == 2)
         #expect(topics[0]["user"] == "upstream-family-portal")
         #expect(topics[0]["exchange"] == "events" && topics[0]["write"] == #"^family-portal\."#)
+    }
+
+    @Test func `every stage has a topic permission for each topic exchange that it may write to`() throws {
+        let topics = try #require(Self.definitions.json { _ in "x" }["topic_permissions"]?.array)
+        let topicExchanges = Topology(apps: []).exchanges.filter { $0.kind == .topic }.map(\.name)
+        for role in BusRole.allCases where ![.topology, .deadLetters, .upstream].contains(role) {
+            let write = try Regex(role.permissions.write)
+            let writable = topicExchanges.filter { $0.wholeMatch(of: write) != nil }
+            let held = topics.filter { $0["user"] == .string(role.rawValue) }.compactMap { $0["exchange"]?.string }
+            #expect(Set(held) == Set(writable) && held.count == writable.count, "\(role)")
+        }
     }
 
     @Test func `only the administrator is one`() throws {

@@ -9,7 +9,7 @@ import Testing
 
 /// What an operator does with dead letters, on a real broker.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(2))) struct DeadLetterTests {
-    private static let queue = WorkQueue.rulesEvents
+    private static let queue = WorkQueue.rulesAppEvents(AppID(rawValue: "family-portal")!)
 
     private func withWalk(_ body: @Sendable (DeadLetterWalk) async throws -> Void) async throws {
         try await TestBroker.withVirtualHost { url in
@@ -34,7 +34,7 @@ import Testing
             headers: [
                 HeaderName.attempt: 8, HeaderName.firstSeen: 1_000, HeaderName.exchange: "events",
                 HeaderName.routingKey: "family-portal.chat.written", HeaderName.reason: .text(reason),
-                HeaderName.detail: "it went wrong", HeaderName.queue: "rules.events", HeaderName.service: "rules",
+                HeaderName.detail: "it went wrong", HeaderName.queue: .text(queue.name), HeaderName.service: "rules",
                 HeaderName.failedAt: 1_767_225_600_000, "upstream": "theirs",
             ])
         let message = AMQPMessage(
@@ -117,6 +117,35 @@ import Testing
                 Self.ownHeaders(replayed) == [
                     HeaderName.exchange: "events", HeaderName.routingKey: "family-portal.chat.written",
                 ])
+        }
+    }
+
+    /// RabbitMQ before version 4 does not check the keys in `CC`.
+    @Test func `a letter that another stage wrote is shown as such, and never replayed`() async throws {
+        try await withWalk { walk in
+            let forged = AMQPMessage(
+                exchange: ExchangeName.dead.name, routingKey: WorkQueue.feedbackOutcomes.name,
+                properties: AMQPProperties(
+                    messageID: "f",
+                    headers: [
+                        "CC": .array([.text(Self.queue.name)]), HeaderName.exchange: "events",
+                        HeaderName.routingKey: "bank.paid", HeaderName.reason: "not-json",
+                    ]), body: [1])
+            #expect(try await walk.administrator.publish(forged) == .confirmed)
+            try await Self.bury("1", reason: "not-json", walk)
+            // A look puts the letter back under the queue's own name, and keeps the mark on it.
+            for _ in 0..<2 {
+                let lines = try await Self.look(walk)
+                #expect(lines.count == 2)
+                #expect(lines.first?.contains("written by another stage, as feedback.outcomes") == true)
+                #expect(lines.last?.contains("another stage") == false)
+            }
+            #expect(try await walk.walk(Self.queue, most: 100) { _ in .replay } == 1)
+            #expect(try await walk.depth(of: Self.queue) == 1)
+            #expect(try await walk.administrator.get(Self.queue.name)?.properties.messageID == "1")
+            #expect(try await walk.administrator.get(Self.queue.name) == nil)
+            #expect(try await walk.walk(Self.queue, most: 100) { _ in .drop } == 0)
+            #expect(try await walk.depth(of: Self.queue) == 0)
         }
     }
 

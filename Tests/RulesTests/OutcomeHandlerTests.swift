@@ -20,6 +20,22 @@ import Testing
         return Delivery(inbound: inbound, message: message)
     }
 
+    @Test func `outcomes are refused that name another origin than their routing key`() async throws {
+        try await RulesDatabase.withPool { pool in
+            let handler = OutcomeHandler(store: OutcomeStore(pool: pool))
+            let body = try outcomes([]).wireBody()
+            for (key, isTaken) in [("apns.misconfigured", true), ("fcm.misconfigured", false)] {
+                let inbound = Inbound(queue: .rulesOutcomes, exchange: "outcomes", routingKey: key, body: body)
+                do throws(WireError) {
+                    _ = try handler.decode(inbound)
+                    #expect(isTaken)
+                } catch {
+                    #expect(!isTaken && error.code == "wrong-routing-key")
+                }
+            }
+        }
+    }
+
     @Test func `every answer is kept, once, however often it comes`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = OutcomeHandler(store: OutcomeStore(pool: pool))

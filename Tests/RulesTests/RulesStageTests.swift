@@ -67,7 +67,7 @@ import Testing
             try await pool.execute(
                 "CREATE TRIGGER wait BEFORE INSERT ON rules.decision FOR EACH ROW EXECUTE FUNCTION rules.wait()")
             let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
-            var policy = EventHandler.policy
+            var policy = EventHandler.policy(isOfOneApp: true, connections: 4)
             policy.maximumAttempts = 2
             let stage = Stage(
                 service: "rules", queues: [.rulesEvents], policy: policy, bus: bus,
@@ -115,7 +115,7 @@ import Testing
             return handler.weight(of: event)
         }
         #expect(try [weight(0), weight(1), weight(1000)] == [1, 1, 1000])
-        #expect(EventHandler.policy.batchWeight <= 10 * 1000)
+        #expect(EventHandler.policy(isOfOneApp: true, connections: 4).batchWeight <= 10 * 1000)
     }
 
     @Test func `an event is published before it is settled, and its outcomes are kept`() async throws {

@@ -14,6 +14,8 @@ from local_stack import cloud_event, eventually
 
 TYPE = "chat.message.created"
 KEY = f"family-portal.{TYPE}"
+QUEUE = "rules.events.app.family-portal"
+DEAD = f"{QUEUE}.dead"
 GOOD = {
     "message": {"id": 1, "text": "hello", "thread_id": None},
     "sender": {"id": "writer", "name": "Pat"},
@@ -44,16 +46,16 @@ def test_a_bad_event_is_dead_lettered_with_its_reason_and_its_neighbours_go_on(s
     body, code = BAD_EVENTS[name]
     token = uuid.uuid4().hex
     phones("family-portal", "reader", token)
-    stack.take("rules.events.dead")
+    stack.take(DEAD)
     with stack.channel() as channel:
         for each in (event(), body, event()):
             channel.basic_publish("events", KEY, each)
     eventually(lambda: len([r for r in stack.requests("apns") if r.get("token") == token]) == 2, what="the neighbours")
-    (dead,) = eventually(lambda: stack.take("rules.events.dead"), what="the dead letter")
+    (dead,) = eventually(lambda: stack.take(DEAD), what="the dead letter")
     properties, kept = dead
     assert kept == body
     assert properties.headers["heliograph-detail"]
-    assert properties.headers["heliograph-queue"] == "rules.events"
+    assert properties.headers["heliograph-queue"] == QUEUE
     if code:
         assert properties.headers["heliograph-reason"] == code
 
@@ -67,7 +69,7 @@ def test_an_unknown_type_is_counted_and_is_no_error(stack):
     before = discarded()
     stack.publish("family-portal.photo.added", cloud_event("photo.added", {}, str(uuid.uuid4())))
     eventually(lambda: discarded() == before + 1, what="the count of unknown types")
-    assert stack.depth("rules.events.dead") == 0
+    assert stack.depth(DEAD) == 0
 
 
 @pytest.mark.parametrize("text", [

@@ -71,7 +71,8 @@ def test_a_thousand_events_survive_the_death_of(stack, phones, victim):
         eventually(lambda: len(seen()) == EVENTS, 90, "every event's push")
     except AssertionError:
         missing = sorted(set(bodies) - set(seen()))
-        dead = {queue: stack.depth(f"{queue}.dead") for queue in ("rules.events", "feedback.outcomes")}
+        queues = ("rules.events", "rules.events.app.family-portal", "feedback.outcomes")
+        dead = {queue: stack.depth(f"{queue}.dead") for queue in queues}
         raise AssertionError(f"{len(missing)} of {EVENTS} are missing, such as {missing[:5]}; dead letters: {dead}")
     extra = sum(seen().values()) - EVENTS
     bound = PREFETCH * STAGES_OF_A_PUSH if victim == "broker" else PREFETCH

@@ -58,7 +58,7 @@ def test_a_registration_newer_than_the_providers_word_is_kept(stack, phones):
     tell(stack, user)
     eventually(lambda: len(requests_of(stack, token)) == 1, what="the refused push")
     # The next push gets through only if the registration is still there, and by then the command has been dealt with.
-    eventually(lambda: stack.depth("feedback.outcomes") == 0 and stack.depth("token-registry.devices") == 0)
+    eventually(lambda: stack.depth("feedback.outcomes") == 0 and stack.depth("token-registry.devices.app.family-portal") == 0)
     tell(stack, user)
     eventually(lambda: len(requests_of(stack, token)) == 2, what="the push after")
     assert states(stack, user) == ["active"]

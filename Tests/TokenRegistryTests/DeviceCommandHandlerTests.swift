@@ -31,6 +31,31 @@ import Testing
         return try await handler.handle(batch).map(\.disposition)
     }
 
+    @Test func `a command is refused that names another app than its routing key`() async throws {
+        try await Fixture.withStore { store, _ in
+            let handler = DeviceCommandHandler(store: store, apps: [Fixture.app], logger: Logger(label: "tests"))
+            let message = DeviceCommand(
+                trace: Trace(id: UUID(), correlation: "e", causation: "e"), app: Fixture.app,
+                command: .register(Self.registrant("01")))
+            func isTaken(_ routingKey: String) throws -> Bool {
+                let inbound = Inbound(
+                    queue: .registryDevices, exchange: "devices", routingKey: routingKey, body: try message.wireBody())
+                do throws(WireError) {
+                    _ = try handler.decode(inbound)
+                    return true
+                } catch {
+                    #expect(error.code == "wrong-routing-key")
+                    return false
+                }
+            }
+            let keys = [
+                "command.register", "command.register.\(Fixture.app)", "command.register.bank", "command.unregister",
+            ]
+            let taken = try keys.map(isTaken)
+            #expect(taken == [true, true, false, false])
+        }
+    }
+
     @Test func `a batch is carried out in its order, and again without harm`() async throws {
         try await Fixture.withStore { store, _ in
             let at = Timestamp.now + .seconds(-60)

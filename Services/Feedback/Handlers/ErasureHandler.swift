@@ -9,7 +9,11 @@ struct ErasureHandler: StageHandler {
 
     init(store: ErasureStore) { self.store = store }
 
-    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent { try DeviceEvent.decode(wireBody: inbound.body) }
+    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent {
+        let event = try DeviceEvent.decode(wireBody: inbound.body)
+        try event.check(routingKey: inbound.routingKey)
+        return event
+    }
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|

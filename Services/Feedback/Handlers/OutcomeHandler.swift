@@ -9,7 +9,9 @@ struct OutcomeHandler: StageHandler {
     init(store: EvidenceStore) { self.store = store }
 
     func decode(_ inbound: Inbound) throws(WireError) -> Outcomes {
-        try Outcomes.decode(wireBody: inbound.body)
+        let outcomes = try Outcomes.decode(wireBody: inbound.body)
+        try outcomes.check(routingKey: inbound.routingKey)
+        return outcomes
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {

@@ -9,7 +9,7 @@ import ServiceKit
 struct DeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead", abstract: "Dead letters: what no stage could do anything with, and trying it again.",
-        discussion: "Needs an AMQP_URL whose user may read and write every queue, such as the user topology.",
+        discussion: "Needs an AMQP_URL with the broker's user dead-letters.",
         subcommands: [List.self, Show.self, Replay.self, Drop.self])
 
     struct List: AsyncParsableCommand {
@@ -36,7 +36,7 @@ struct DeadCommand: AsyncParsableCommand {
         @OptionGroup var choice: Choice
 
         func run() async throws {
-            let lines = try await choice.walk { _ in .keep }.map(DeadLetterReport.line)
+            let lines = try await choice.walk { _ in .keep }.letters.map(DeadLetterReport.line)
             for line in lines { print(line) }
             if lines.isEmpty { print("nothing of that kind lies there") }
         }
@@ -49,7 +49,11 @@ struct DeadCommand: AsyncParsableCommand {
         @OptionGroup var choice: Choice
 
         func run() async throws {
-            print("replayed: \(try await choice.walk { _ in .replay }.count)")
+            let (letters, foreign) = try await choice.walk { _ in .replay }
+            print("replayed: \(letters.count - foreign)")
+            if foreign > 0 {
+                print("not replayed: \(foreign) that another stage wrote; look at them with `show`, then `drop` them")
+            }
         }
     }
 
@@ -61,7 +65,7 @@ struct DeadCommand: AsyncParsableCommand {
 
         func run() async throws {
             let yes = yes
-            let count = try await choice.walk { _ in yes ? .drop : .keep }.count
+            let count = try await choice.walk { _ in yes ? .drop : .keep }.letters.count
             print(yes ? "dropped: \(count)" : "\(count) would be dropped; say --yes to do it")
         }
     }
@@ -74,8 +78,11 @@ struct DeadCommand: AsyncParsableCommand {
         @Option(help: "The most that are looked at.") var most = 10_000
         @OptionGroup var apps: AppsOption
 
-        /// Goes through the queue, and returns those that were meant.
-        func walk(_ decide: @Sendable (DeadLetter) -> DeadLetterWalk.Fate) async throws -> [DeadLetter] {
+        /// Goes through the queue, and returns the letters that were meant, and how many of them another stage wrote and
+        /// were therefore not replayed.
+        func walk(
+            _ decide: @Sendable (DeadLetter) -> DeadLetterWalk.Fate
+        ) async throws -> (letters: [DeadLetter], foreign: Int) {
             let queues = WorkQueue.all(apps: try apps.load().ids)
             guard let queue = queues.first(where: { [$0.name, $0.deadName].contains(queue) }) else {
                 throw Refusal("“\(queue)” is no queue of a stage; pushctl dead list names those that have dead letters")
@@ -86,12 +93,12 @@ struct DeadCommand: AsyncParsableCommand {
                     throw Refusal("the broker has no queue \(queue.deadName); run pushctl topology apply")
                 }
                 var meant: [DeadLetter] = []
-                try await walk.walk(queue, most: most) { letter in
+                let foreign = try await walk.walk(queue, most: most) { letter in
                     guard id == nil || letter.id == id, reason == nil || letter.reason == reason else { return .keep }
                     meant.append(letter)
                     return decide(letter)
                 }
-                return meant
+                return (meant, foreign)
             }
         }
     }

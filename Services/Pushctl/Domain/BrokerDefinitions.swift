@@ -3,7 +3,7 @@ import FoundationEssentials
 import PushProtocol
 
 /// The broker's vhost, users and policies as RabbitMQ reads them at boot (`load_definitions`): each user with the least it
-/// needs, and an upstream user held to its own app's routing keys.
+/// needs: stages and upstream users may publish with their own routing keys alone.
 struct BrokerDefinitions {
     static let virtualHost = "heliograph"
     static let administrator = "administrator"
@@ -12,23 +12,23 @@ struct BrokerDefinitions {
     struct User {
         let name: String
         let permissions: BusPermissions
-        /// The exchange and the pattern that its routing keys must match.
-        let topic: (exchange: String, write: String)?
+        /// The routing keys it may publish with, for each topic exchange that it may write to.
+        let topics: [TopicPermission]
     }
 
     let users: [User]
 
     init(apps: [AppID]) {
         let stages = BusRole.allCases.filter { $0 != .upstream }.map {
-            User(name: $0.rawValue, permissions: $0.permissions, topic: nil)
+            User(name: $0.rawValue, permissions: $0.permissions, topics: $0.topicPermissions)
         }
         let upstream = apps.map { app in
             User(
                 name: "upstream-\(app)", permissions: BusRole.upstream.permissions,
-                topic: (ExchangeName.events.name, #"^\#(app)\."#))
+                topics: BusRole.upstreamTopicPermissions(of: app))
         }
         let everything = BusPermissions(configure: ".*", write: ".*", read: ".*")
-        users = stages + upstream + [User(name: Self.administrator, permissions: everything, topic: nil)]
+        users = stages + upstream + [User(name: Self.administrator, permissions: everything, topics: [])]
     }
 
     /// The document; `password` gives each user's.
@@ -37,7 +37,7 @@ struct BrokerDefinitions {
             "vhosts": [["name": .string(Self.virtualHost)]],
             "users": .array(try users.map { $0.json(password: try password($0.name)) }),
             "permissions": .array(users.map(\.permissionsJSON)),
-            "topic_permissions": .array(users.compactMap(\.topicJSON)),
+            "topic_permissions": .array(users.flatMap(\.topicsJSON)),
             "policies": .array(Topology.policies.map(\.json)),
         ]
     }
@@ -61,11 +61,11 @@ extension BrokerDefinitions.User {
         ]
     }
 
-    fileprivate var topicJSON: JSONValue? {
-        topic.map {
+    fileprivate var topicsJSON: [JSONValue] {
+        topics.map {
             [
                 "user": .string(name), "vhost": .string(BrokerDefinitions.virtualHost),
-                "exchange": .string($0.exchange), "write": .string($0.write), "read": "^$",
+                "exchange": .string($0.exchange.name), "write": .string($0.write), "read": "^$",
             ]
         }
     }

@@ -19,19 +19,26 @@ struct DeadLetterWalk {
 
     /// - Parameters:
     ///   - most: The most messages that are looked at, of those that lie there now.
-    ///   - decide: What becomes of each, in order.
-    func walk(_ queue: WorkQueue, most: Int, _ decide: (DeadLetter) -> Fate) async throws {
+    ///   - decide: Returns the fate of each letter, in order. A foreign letter is kept where it says replay.
+    /// - Returns: how many letters were kept although they were to be replayed: another stage wrote them.
+    @discardableResult
+    func walk(_ queue: WorkQueue, most: Int, _ decide: (DeadLetter) -> Fate) async throws -> Int {
         let waiting = try await depth(of: queue) ?? 0
+        var foreign = 0
         for _ in 0..<min(waiting, most) {
-            guard let delivery = try await transactor.take(from: queue.deadName) else { return }
+            guard let delivery = try await transactor.take(from: queue.deadName) else { break }
             let letter = DeadLetter(delivery, of: queue)
             switch decide(letter) {
             case .keep: try await publish(letter.kept(at: now()), to: queue)
+            case .replay where letter.foreignKey != nil:
+                foreign += 1
+                try await publish(letter.kept(at: now()), to: queue)
             case .replay: try await publish(letter.again, to: queue)
             case .drop: break
             }
             _ = try await transactor.commit([], settling: delivery)
         }
+        return foreign
     }
 
     private func publish(_ copy: AMQPMessage, to queue: WorkQueue) async throws {
@@ -41,7 +48,7 @@ struct DeadLetterWalk {
         case .returned(let code, let text):
             throw Refusal(
                 "the broker refuses to put a message into \(queue.name) (\(code) \(text)), so it stays where it was: "
-                    + "run pushctl topology apply, and use the user topology")
+                    + "run pushctl topology apply, and use the user dead-letters")
         }
     }
 }

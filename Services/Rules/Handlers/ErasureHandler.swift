@@ -6,7 +6,11 @@ import PushProtocol
 struct ErasureHandler: StageHandler {
     let store: ErasureStore
 
-    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent { try DeviceEvent.decode(wireBody: inbound.body) }
+    func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent {
+        let event = try DeviceEvent.decode(wireBody: inbound.body)
+        try event.check(routingKey: inbound.routingKey)
+        return event
+    }
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|

@@ -35,7 +35,14 @@ struct EventHandler: StageHandler {
     /// milliseconds of the statement time-out's five seconds.
     static let recipientsPerBatch = 2000
 
-    static var policy: StagePolicy { StagePolicy(batchWeight: recipientsPerBatch) }
+    /// - Parameters:
+    ///   - isOfOneApp: whether the queue holds the events of one app.
+    ///   - connections: the size of the process's database pool.
+    static func policy(isOfOneApp: Bool, connections: Int) -> StagePolicy {
+        var policy = isOfOneApp ? StagePolicy.ofOneApp(connections: connections) : StagePolicy()
+        policy.batchWeight = recipientsPerBatch
+        return policy
+    }
 
     /// The most recipients that an event can have: the elements of all lists in its data. Members of groups come on top;
     /// a batch of those that is too heavy is halved when its statement runs out of time.

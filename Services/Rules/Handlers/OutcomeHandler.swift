@@ -5,7 +5,11 @@ import PushProtocol
 struct OutcomeHandler: StageHandler {
     let store: OutcomeStore
 
-    func decode(_ inbound: Inbound) throws(WireError) -> Outcomes { try Outcomes.decode(wireBody: inbound.body) }
+    func decode(_ inbound: Inbound) throws(WireError) -> Outcomes {
+        let outcomes = try Outcomes.decode(wireBody: inbound.body)
+        try outcomes.check(routingKey: inbound.routingKey)
+        return outcomes
+    }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
         try await store.keep(batch.map(\.message))

@@ -22,6 +22,7 @@ struct DeviceCommandHandler: StageHandler {
 
     func decode(_ inbound: Inbound) throws(WireError) -> DeviceCommand {
         let command = try DeviceCommand.decode(wireBody: inbound.body)
+        try command.check(routingKey: inbound.routingKey)
         try Self.check(command)
         return command
     }

@@ -24,7 +24,9 @@ struct NotificationHandler: StageHandler {
     }
 
     func decode(_ inbound: Inbound) throws(WireError) -> PushProtocol.Notification {
-        try PushProtocol.Notification.decode(wireBody: inbound.body)
+        let notification = try PushProtocol.Notification.decode(wireBody: inbound.body)
+        try notification.check(routingKey: inbound.routingKey)
+        return notification
     }
 
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {

@@ -80,6 +80,7 @@ struct CampaignRunner: Service {
         guard let delivery = try await transactor.take(from: queue) else { return false }
         let cursor: CampaignCursor
         do {
+            guard delivery.isCursor else { throw WireError.misrouted("is not that of a campaign's cursor") }
             cursor = try CampaignCursor.decode(wireBody: delivery.body)
         } catch {
             logger.error("This is no campaign's cursor; it is set aside", metadata: [LogKey.error: "\(error)"])
@@ -208,6 +209,12 @@ extension CampaignCursor {
 }
 
 extension AMQPDelivery {
+    /// Whether the registry itself published it: at first, or as a retry. Other publishers hold no right to these keys.
+    fileprivate var isCursor: Bool {
+        exchange == ExchangeName.return.name
+            ? routingKey == WorkQueue.registryCampaigns.name : routingKey == RoutingKey.campaignCursor
+    }
+
     /// The same message, on its way to another exchange.
     fileprivate func copy(to exchange: ExchangeName, for routingKey: String) -> AMQPMessage {
         var copy = AMQPMessage(exchange: exchange.name, routingKey: routingKey, properties: properties, body: body)

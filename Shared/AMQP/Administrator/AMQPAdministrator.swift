@@ -62,6 +62,13 @@ package actor AMQPAdministrator {
         }
     }
 
+    /// Binds an exchange to another, its source, as a queue is bound.
+    package func bind(exchange: String, to source: String, routingKey: String) throws(AMQPError) {
+        try call { (connection) throws(AMQPError) in
+            try connection.bind(exchange: exchange, to: source, routingKey: routingKey)
+        }
+    }
+
     package func unbind(queue: String, exchange: String, routingKey: String) throws(AMQPError) {
         try call { (connection) throws(AMQPError) in
             try connection.unbind(queue: queue, exchange: exchange, routingKey: routingKey)

@@ -71,6 +71,13 @@ extension Connection {
         try finish("bind \(queue) to \(exchange) with \(routingKey)")
     }
 
+    mutating func bind(exchange: String, to source: String, routingKey: String) throws(AMQPError) {
+        arena.reset()
+        _ = amqp_exchange_bind(
+            state, Self.channel, arena.bytes(exchange), arena.bytes(source), arena.bytes(routingKey), amqp_table_t())
+        try finish("bind the exchange \(exchange) to \(source) with \(routingKey)")
+    }
+
     mutating func unbind(queue: String, exchange: String, routingKey: String) throws(AMQPError) {
         arena.reset()
         _ = amqp_queue_unbind(

@@ -167,8 +167,16 @@ package final class StreamReader: Service, Sendable {
         for delivery in burst {
             if delivery.exchange == ExchangeName.marks.name {
                 if let id = delivery.properties.messageID { marks.append(id) }
+            } else if !stream.takes(exchange: delivery.exchange, routingKey: delivery.routingKey) {
+                logger.warning(
+                    "A message in a stream has a routing key of other messages; it is ignored",
+                    metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
             } else if delivery.omittedBytes == 0 {
                 rest.append(delivery.body)
+            } else {
+                logger.warning(
+                    "A message in a stream is too large; it is ignored",
+                    metadata: ["stream": "\(stream.rawValue)", LogKey.routingKey: "\(delivery.routingKey)"])
             }
         }
         // Before the marks count: they stand for all that came ahead of them.

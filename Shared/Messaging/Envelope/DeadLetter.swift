@@ -14,6 +14,14 @@ package struct DeadLetter: Sendable {
         self.delivery = delivery
     }
 
+    /// The name under which it came, where that is not the queue's own: a stage wrote it that may not write for this queue,
+    /// by a `CC` header. `nil` for a letter of the queue's own stage, or of the broker. A foreign letter is not replayed.
+    package var foreignKey: String? {
+        if let marked = text(HeaderName.foreignKey) { return marked }
+        let isOurs = delivery.exchange == ExchangeName.dead.name && delivery.routingKey == queue.name
+        return isOurs ? nil : delivery.routingKey
+    }
+
     package var id: String? { delivery.properties.messageID }
     /// The id of the domain event that began it all, where the message says so.
     package var correlation: String? { delivery.properties.correlationID }
@@ -36,7 +44,7 @@ package struct DeadLetter: Sendable {
         copy.properties.dropWhatIsNotOurs()
         for name in [
             HeaderName.attempt, HeaderName.firstSeen, HeaderName.reason, HeaderName.detail, HeaderName.queue,
-            HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered,
+            HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered, HeaderName.foreignKey,
         ] {
             copy.properties.headers[name] = nil
         }
@@ -54,6 +62,7 @@ package struct DeadLetter: Sendable {
     /// from the moment in which it takes a message in, and would begin anew each time somebody looks.
     package func kept(at now: Timestamp) -> AMQPMessage {
         var copy = copy(to: .dead)
+        copy.properties.headers[HeaderName.foreignKey] = foreignKey.map(AMQPValue.text)
         if let failedAt {
             let left = failedAt + Topology.deadLettersKept(in: queue) - now
             copy.properties.expiration = String(max(0, left.wholeMilliseconds))

@@ -2,12 +2,13 @@ internal import AMQP
 internal import PushProtocol
 
 extension Inbound {
-    /// Reads what the bus delivered.
+    /// Reads a delivery of the bus.
     ///
-    /// Our own headers are believed only on what comes through the exchange `return`, to which no one but the broker
-    /// and an operator may publish: a publisher who could name another routing key could speak for another app.
+    /// Headers of ours count only on a message that came through the exchange `return` under the name of this queue. A
+    /// topic permission holds each stage to the names of its own queues there. Under any other name the message was put
+    /// into this queue by a `CC` header, which the broker does not check before version 4.
     init(_ delivery: AMQPDelivery, queue: WorkQueue, now: Timestamp) {
-        guard delivery.exchange == ExchangeName.return.name else {
+        guard delivery.exchange == ExchangeName.return.name, delivery.routingKey == queue.name else {
             self.init(delivery, queue: queue, attempt: 1, firstSeen: now)
             return
         }
@@ -19,6 +20,11 @@ extension Inbound {
                 routingKey: headers[HeaderName.routingKey]?.text ?? delivery.routingKey),
             attempt: Inbound.attempt(in: headers),
             firstSeen: headers[HeaderName.firstSeen]?.int.map(Timestamp.init(milliseconds:)) ?? now)
+    }
+
+    /// Whether another stage put the message into this queue by way of its own retries. No stage handles such a message.
+    var isSmuggled: Bool {
+        delivery.exchange == ExchangeName.return.name && delivery.routingKey != queue.name
     }
 
     private static func attempt(in headers: [String: AMQPValue]) -> Int {

@@ -56,3 +56,15 @@ package struct StagePolicy: Sendable {
         self.executor = executor
     }
 }
+
+extension StagePolicy {
+    /// The policy of a queue that one app of several has to itself. The app's batches together take fewer connections than
+    /// the database pool has, so that one app's slow batches leave some to the other apps.
+    ///
+    /// - Parameters:
+    ///   - connections: the size of the process's database pool.
+    ///   - queues: how many queues each app has in this process.
+    package static func ofOneApp(connections: Int, queues: Int = 1) -> StagePolicy {
+        StagePolicy(concurrentBatches: max(1, min(4, (connections - 1) / queues)))
+    }
+}

@@ -9,6 +9,9 @@ struct AnyStageHandler: Sendable {
 
     init<Handler: StageHandler>(_ handler: Handler) {
         decode = { (inbound) throws(WireError) -> any Readable in
+            guard !inbound.isSmuggled else {
+                throw .misrouted("is another queue's, though the message comes from the retries of this one")
+            }
             let message = try handler.decode(inbound)
             return Delivery(inbound: inbound, message: message)
         }

@@ -37,14 +37,21 @@ extension Topology {
     ) -> Topology {
         let retries = RetryLevel.allCases
         let marks: [ExchangeName] = streams.isEmpty ? [] : [.marks]
-        let exchangeNames = Set((targets + marks + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
-        let targetNames = Set(targets.map(\.name))
+        let targetNames = reached(from: Set(targets.map(\.name)))
+        let exchangeNames = targetNames.union((marks + retries.map { .retry($0) } + [.return, .dead]).map(\.name))
         let takers = bindings.filter { targetNames.contains($0.exchange) }.map(\.queue)
         let queueNames = Set(
             work.flatMap { [$0.name, $0.deadName] } + retries.map(\.queueName) + streams.map(\.rawValue) + takers)
         return Topology(
             exchanges: exchanges.filter { exchangeNames.contains($0.name) },
             queues: queues.filter { queueNames.contains($0.name) },
-            bindings: bindings.filter { exchangeNames.contains($0.exchange) && queueNames.contains($0.queue) })
+            bindings: bindings.filter { exchangeNames.contains($0.exchange) && queueNames.contains($0.queue) },
+            links: links.filter { exchangeNames.contains($0.source) })
+    }
+
+    /// The named exchanges, the exchanges they are linked to, and the alternates of both.
+    private func reached(from names: Set<String>) -> Set<String> {
+        let linked = names.union(links.filter { names.contains($0.source) }.map(\.destination))
+        return linked.union(exchanges.filter { linked.contains($0.name) }.compactMap(\.alternate))
     }
 }

@@ -12,6 +12,8 @@ package enum WireError: Error, Equatable, Sendable {
     /// The message says it is of a version this build does not read.
     case unsupportedVersion(Int)
     case unencodable(String)
+    /// The body is not of the routing key that the message came with; the text says how, and quotes neither.
+    case misrouted(String)
 
     /// A stable word for headers and metrics.
     package var code: String {
@@ -24,6 +26,7 @@ package enum WireError: Error, Equatable, Sendable {
         case .invalid: "invalid-field"
         case .unsupportedVersion: "unsupported-version"
         case .unencodable: "unencodable"
+        case .misrouted: "wrong-routing-key"
         }
     }
 }
@@ -39,6 +42,7 @@ extension WireError: CustomStringConvertible {
         case .invalid(let path, let problem): "\(path) is invalid: \(problem)"
         case .unsupportedVersion(let version): "version \(version) of this message is not supported"
         case .unencodable(let problem): "the message cannot be encoded: \(problem)"
+        case .misrouted(let problem): "the routing key \(problem)"
         }
     }
 }

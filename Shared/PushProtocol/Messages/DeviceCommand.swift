@@ -1,6 +1,7 @@
 package import FoundationEssentials
 
-/// What someone asks of the registry. Exchange `devices`, routing key `command.<verb>`.
+/// A command to the registry. Exchange `devices`, routing key `command.<verb>.<app>`, or `command.<verb>` of a
+/// publisher that may speak for every app.
 package struct DeviceCommand: WireMessage, Hashable {
     package static let messageType = "heliograph.device-command"
     package static let messageVersion = 1
@@ -31,8 +32,8 @@ package struct DeviceCommand: WireMessage, Hashable {
         case membership(MembershipChange)
     }
 
-    /// The routing key, `command.<verb>`.
-    package var routingKey: String { "command.\(command.verb.rawValue)" }
+    /// The routing key, `command.<verb>.<app>`.
+    package var routingKey: String { "command.\(command.verb.rawValue).\(app.rawValue)" }
 }
 
 extension DeviceCommand.Command {

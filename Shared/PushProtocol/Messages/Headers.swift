@@ -24,6 +24,8 @@ package enum HeaderName {
     package static let failedAlone = "heliograph-failed-alone"
     /// On a copy in a retry level: the broker had delivered it before, which it does not know of the copy.
     package static let redelivered = "heliograph-redelivered"
+    /// On a dead letter that another stage wrote: the routing key it came under. `pushctl dead` sets it on the copy it keeps.
+    package static let foreignKey = "heliograph-foreign-key"
     /// W3C Trace Context, text form.
     package static let traceparent = "traceparent"
 }

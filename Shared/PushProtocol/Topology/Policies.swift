@@ -17,8 +17,8 @@ extension Topology {
     /// About dead letters, and nothing else: an app may be called `dead`, and its work queues end in that word.
     package static let deadLetters = Policy(
         name: "dead-letters",
-        pattern: #"^(rules\.[a-z]+|feedback\.[a-z]+"#
-            + #"|token-registry\.(devices|campaigns|notifications\.(interactive|bulk))"#
+        pattern: #"^(rules\.([a-z]+|events\.app\.[a-z0-9-]+)|feedback\.[a-z]+"#
+            + #"|token-registry\.(campaigns|(devices|notifications\.(interactive|bulk))(\.app\.[a-z0-9-]+)?)"#
             + #"|(apns|fcm)-sender\.pushes\.(interactive|bulk)\.[a-z0-9-]+)\.dead$"#,
         priority: 1, definition: ["message-ttl": .number(deadLettersKept.wholeMilliseconds)])
 

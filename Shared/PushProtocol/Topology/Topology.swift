@@ -4,21 +4,35 @@ package struct Topology: Hashable, Sendable {
     package var exchanges: [Exchange]
     package var queues: [Queue]
     package var bindings: [Binding]
+    package var links: [Link]
+    /// Bindings of earlier releases, which are removed once everything else is in place.
+    package var retired: [Binding]
 
-    package init(exchanges: [Exchange], queues: [Queue], bindings: [Binding]) {
+    package init(
+        exchanges: [Exchange], queues: [Queue], bindings: [Binding], links: [Link] = [], retired: [Binding] = []
+    ) {
         self.exchanges = exchanges
         self.queues = queues
         self.bindings = bindings
+        self.links = links
+        self.retired = retired
     }
 
     package struct Exchange: Hashable, Sendable {
         package enum Kind: String, Sendable { case topic, direct, fanout }
         package var name: String
         package var kind: Kind
+        /// The kind that an earlier release declared. An exchange keeps its kind for life, so `topology apply` deletes one
+        /// of this kind and declares it anew. Exchanges hold no messages.
+        package var formerKind: Kind?
+        /// The exchange that takes the messages which no binding of this one takes.
+        package var alternate: String?
 
-        package init(name: String, kind: Kind) {
+        package init(name: String, kind: Kind, formerKind: Kind? = nil, alternate: String? = nil) {
             self.name = name
             self.kind = kind
+            self.formerKind = formerKind
+            self.alternate = alternate
         }
     }
 
@@ -49,6 +63,19 @@ package struct Topology: Hashable, Sendable {
             self.routingKey = routingKey
         }
     }
+
+    /// A binding from one exchange to another.
+    package struct Link: Hashable, Sendable {
+        package var source: String
+        package var destination: String
+        package var routingKey: String
+
+        package init(source: String, destination: String, routingKey: String) {
+            self.source = source
+            self.destination = destination
+            self.routingKey = routingKey
+        }
+    }
 }
 
 extension Topology {
@@ -59,11 +86,16 @@ extension Topology {
     /// The bus for `apps`.
     package init(apps: [AppID]) {
         let work = WorkQueue.all(apps: apps)
-        exchanges =
-            [.init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic)]
-            + [.init(.outcomes, .topic), .init(.devices, .topic)]
-            + RetryLevel.allCases.map { .init(.retry($0), .fanout) }
-            + [.init(.return, .direct), .init(.dead, .direct), .init(.marks, .direct)]
+        let inputs: [Exchange] = AppInput.allCases.flatMap { input -> [Exchange] in
+            [.init(.otherApps(input), .topic), .init(.byApp(input), .topic, otherwise: .otherApps(input))]
+        }
+        let retries: [Exchange] = RetryLevel.allCases.map { .init(.retry($0), .topic, formerly: .fanout) }
+        exchanges = [
+            .init(.events, .topic), .init(.notifications, .topic), .init(.pushes, .topic), .init(.outcomes, .topic),
+            .init(.devices, .topic), .init(.return, .direct), .init(.dead, .topic, formerly: .direct),
+            .init(.marks, .direct),
+        ]
+        exchanges += inputs + retries
         queues =
             work.flatMap { [Queue(work: $0), Queue(dead: $0)] } + RetryLevel.allCases.map { Queue(retry: $0) }
             + StreamName.allCases.map { Queue(stream: $0) }
@@ -76,20 +108,45 @@ extension Topology {
                     ]
             }
             + RetryLevel.allCases.map {
-                Binding(exchange: ExchangeName.retry($0).name, queue: $0.queueName, routingKey: "")
+                Binding(exchange: ExchangeName.retry($0).name, queue: $0.queueName, routingKey: "#")
             }
             + StreamName.allCases.flatMap { stream in
                 stream.sources.map {
                     Binding(exchange: $0.exchange.name, queue: stream.rawValue, routingKey: $0.pattern)
                 } + [Binding(exchange: ExchangeName.marks.name, queue: stream.rawValue, routingKey: stream.rawValue)]
             }
+        links = AppInput.allCases.flatMap { input in
+            input.patterns.map {
+                Link(source: input.rawValue, destination: ExchangeName.byApp(input).name, routingKey: $0)
+            }
+        }
+        retired = [Binding(.events, "#", .rulesEvents), Binding(.devices, "command.#", .registryDevices)]
+        retired += Lane.allCases.map { Binding(.notifications, "\($0.rawValue).#", .registryNotifications($0)) }
+    }
+}
+
+extension Topology.Binding {
+    fileprivate init(_ exchange: ExchangeName, _ routingKey: String, _ queue: WorkQueue) {
+        self.init(exchange: exchange.name, queue: queue.name, routingKey: routingKey)
+    }
+}
+
+extension AppInput {
+    /// The routing keys of the messages that stages take from this exchange.
+    fileprivate var patterns: [String] {
+        switch self {
+        case .events: ["#"]
+        case .notifications: Lane.allCases.map { "\($0.rawValue).#" }
+        case .devices: ["command.#"]
+        }
     }
 }
 
 extension Topology.Exchange {
-    fileprivate init(_ exchange: ExchangeName, _ kind: Kind) {
-        name = exchange.name
-        self.kind = kind
+    fileprivate init(
+        _ exchange: ExchangeName, _ kind: Kind, formerly formerKind: Kind? = nil, otherwise other: ExchangeName? = nil
+    ) {
+        self.init(name: exchange.name, kind: kind, formerKind: formerKind, alternate: other?.name)
     }
 }
 
@@ -138,6 +195,12 @@ extension Topology.Queue {
 }
 
 extension StreamName {
+    /// Whether a message of this exchange and routing key belongs in the stream. One that a publisher put there by a `CC`
+    /// header has another routing key: the broker does not check that header before version 4.
+    package func takes(exchange: String, routingKey: String) -> Bool {
+        sources.contains { $0.exchange.name == exchange && $0.pattern == routingKey }
+    }
+
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
         case .senderRevocations:
@@ -150,12 +213,16 @@ extension WorkQueue {
     /// What is bound to this queue besides the way back from a retry.
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
-        case .rulesEvents: [(.events, "#")]
+        case .rulesEvents: [(.otherApps(.events), "#")]
+        case .rulesAppEvents(let app): [(.byApp(.events), "\(app.rawValue).#")]
         case .rulesOutcomes: [(.outcomes, "#")]
         case .rulesErasures: [(.devices, DeviceEvent.routingKey(.userErased))]
         case .feedbackErasures: [(.devices, DeviceEvent.routingKey(.erased))]
-        case .registryNotifications(let lane): [(.notifications, "\(lane.rawValue).#")]
-        case .registryDevices: [(.devices, "command.#")]
+        case .registryNotifications(let lane): [(.otherApps(.notifications), "\(lane.rawValue).#")]
+        case .registryAppNotifications(let lane, let app):
+            [(.byApp(.notifications), RoutingKey.notification(lane, app))]
+        case .registryDevices: [(.otherApps(.devices), "command.#")]
+        case .registryAppDevices(let app): [(.byApp(.devices), "command.*.\(app.rawValue)")]
         case .registryCampaigns: [(.devices, RoutingKey.campaignCursor)]
         case .senderPushes(let provider, let lane, let app): [(.pushes, RoutingKey.push(provider, lane, app))]
         case .feedbackOutcomes:

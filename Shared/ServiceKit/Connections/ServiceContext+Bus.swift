@@ -117,15 +117,3 @@ extension ServiceContext {
         get throws(ConfigurationError) { try settings.duration(.shutdownDeadline) * 4 / 5 }
     }
 }
-
-extension WorkQueue {
-    /// The app whose queue this is, if it is one app's.
-    fileprivate var app: AppID? {
-        switch self {
-        case .senderPushes(_, _, let app): app
-        case .rulesEvents, .rulesOutcomes, .rulesErasures, .registryNotifications, .registryDevices,
-            .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
-            nil
-        }
-    }
-}

@@ -118,7 +118,11 @@ struct RabbitMQ: BusUnderTest {
 extension Topology {
     /// The bus of the app `demo`, with a shortest retry level that a test can wait for.
     static var quick: Topology {
-        var topology = Topology(apps: [demo])
+        quick(.undivided(apps: [demo]))
+    }
+
+    static func quick(_ topology: Topology) -> Topology {
+        var topology = topology
         for index in topology.queues.indices where topology.queues[index].name == RetryLevel.seconds5.queueName {
             topology.queues[index].arguments["x-message-ttl"] = .number(50)
         }

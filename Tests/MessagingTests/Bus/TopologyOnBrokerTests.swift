@@ -92,7 +92,11 @@ struct TopologyOnBrokerTests {
         #expect(Set(part.exchanges.map(\.name)).isSuperset(of: ["notifications", "dead", "return", "retry.5s"]))
         #expect(!part.exchanges.contains { $0.name == "pushes" })
         let work = part.queues.map(\.name).filter { !$0.hasPrefix("retry.") }
-        let takers = ["token-registry.notifications.interactive", "token-registry.notifications.bulk"]
+        let takers = ["interactive", "bulk"].flatMap { lane in
+            ["token-registry.notifications.\(lane)", "token-registry.notifications.\(lane).app.demo"]
+        }
+        let exchanges = ["notifications.by-app", "notifications.other-apps"]
+        #expect(Set(part.exchanges.map(\.name)).isSuperset(of: exchanges))
         #expect(Set(work) == Set(["rules.events", "rules.events.dead"] + takers))
         let sender = Topology(apps: [demo]).part(consuming: [], publishingTo: [], reading: [.senderRevocations])
         #expect(sender.queues.contains { $0.name == "senders.revocations" })

@@ -82,6 +82,30 @@ import Testing
         }
     }
 
+    @Test func `one app's slow batches leave database connections to other apps`() async throws {
+        for (connections, queues, most) in [(4, 1, 3), (4, 3, 1), (10, 3, 3), (1, 1, 1), (32, 1, 4)] {
+            let policy = StagePolicy.ofOneApp(connections: connections, queues: queues)
+            #expect(policy.concurrentBatches == most, "\(connections) connections, \(queues) queues")
+        }
+        let turnstile = Turnstile()
+        let (slow, quick) = (WorkQueue.registryNotifications(.bulk), WorkQueue.registryNotifications(.interactive))
+        let handler = ScriptedHandler { batch in
+            if batch[0].inbound.queue == slow { try await turnstile.pass() }
+            return batch.map { _ in .done }
+        }
+        var policy = StagePolicy.ofOneApp(connections: 4)
+        policy.batchSize = 1
+        try await withStage(bus, handler, queues: [slow, quick], policy: policy) { _ in
+            for number in 1...20 { bus.send(to: "notifications", "bulk.demo", Array("\(number)".utf8)) }
+            try await eventually { turnstile.waiting == 3 }
+            for number in 1...20 { bus.send(to: "notifications", "interactive.demo", Array("\(number)".utf8)) }
+            try await eventually { bus.isSettled(quick.name) }
+            #expect(turnstile.waiting == 3)
+            turnstile.open()
+            try await eventually { bus.isSettled(slow.name) }
+        }
+    }
+
     @Test func `a lane that is stuck takes nothing from another`() async throws {
         let interactive = WorkQueue.registryNotifications(.interactive)
         let bulk = WorkQueue.registryNotifications(.bulk)

@@ -20,7 +20,7 @@ package final class InMemoryBus: MessageBus {
 
     package init(topology: Topology) { state = Mutex(State(broker: BrokerModel(topology))) }
 
-    package convenience init(apps: [AppID]) { self.init(topology: Topology(apps: apps)) }
+    package convenience init(apps: [AppID]) { self.init(topology: .undivided(apps: apps)) }
 
     package func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
         let (deliveries, continuation) = AsyncStream<[AMQPDelivery]>.makeStream()

@@ -195,6 +195,23 @@ struct CampaignRunnerTests {
         }
     }
 
+    @Test func `a notification is refused that names another app or lane than its routing key`() async throws {
+        try await Fixture.withStore { store, pool in
+            let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [Fixture.app])
+            for (key, isTaken) in [("bulk.family-portal", true), ("bulk.bank", false), ("interactive.bank", false)] {
+                let inbound = Inbound(
+                    queue: .registryNotifications(.bulk), exchange: "notifications", routingKey: key,
+                    body: try A.notification(.everyone).wireBody())
+                do throws(WireError) {
+                    _ = try handler.decode(inbound)
+                    #expect(isTaken, "\(key)")
+                } catch {
+                    #expect(!isTaken && error.code == "wrong-routing-key", "\(key)")
+                }
+            }
+        }
+    }
+
     @Test func `a campaign of an app that nobody configured is dead-lettered`() async throws {
         try await Fixture.withStore { store, pool in
             let handler = NotificationHandler(store: store, campaigns: CampaignStore(pool), apps: [])

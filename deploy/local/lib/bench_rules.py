@@ -12,8 +12,8 @@ from bench_steady import Stream
 from local_stack import Stack, cloud_event, eventually
 
 APP = "family-portal"
-EVENTS = "rules.events"
-NOTIFICATIONS = {lane: f"token-registry.notifications.{lane}" for lane in ("interactive", "bulk")}
+EVENTS = f"rules.events.app.{APP}"
+NOTIFICATIONS = {lane: f"token-registry.notifications.{lane}.app.{APP}" for lane in ("interactive", "bulk")}
 CAP = 10
 # Who is told of things in turn: enough that nobody reaches a cap.
 USERS = 100_000

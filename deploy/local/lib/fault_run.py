@@ -127,6 +127,9 @@ def depths(stack, dead: bool = False) -> dict[str, int]:
     for app, provider in (("family-portal", "apns"), ("hide-and-seek", "apns"), ("family-portal", "fcm")):
         queues += [f"{provider}-sender.pushes.{lane}.{app}" for lane in ("interactive", "bulk")]
     queues += [f"token-registry.notifications.{lane}" for lane in ("interactive", "bulk")]
+    for app in ("family-portal", "hide-and-seek"):
+        queues += [f"rules.events.app.{app}", f"token-registry.devices.app.{app}"]
+        queues += [f"token-registry.notifications.{lane}.app.{app}" for lane in ("interactive", "bulk")]
     if not dead:
         queues += [f"retry.{level}" for level in ("5s", "30s", "2m", "15m", "1h", "6h")]
     if dead:

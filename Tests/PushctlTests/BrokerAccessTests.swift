@@ -1,0 +1,212 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Pushctl
+
+/// Logs in as each user of the generated definitions, on a real broker, and compares its rights with a table written here by
+/// hand: every exchange with a set of routing keys, and every queue.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4))) struct BrokerAccessTests {
+    private static let apps = ["demo", "other"].compactMap(AppID.init(rawValue:))
+    private static let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
+
+    /// The rights of one user.
+    private struct Rights: Equatable, Sendable {
+        /// Routing keys, by exchange.
+        var write: [String: Set<String>] = [:]
+        var read: Set<String> = []
+    }
+
+    /// Routing keys of every publisher, and one key that none uses.
+    private static let keys: Set<String> =
+        Set(WorkQueue.all(apps: apps).map(\.name))
+        .union([
+            "demo.happened", "other.happened", "interactive.demo", "bulk.other", "event.reported.demo",
+            "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
+            "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
+            "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
+            "command.register.demo", "event.erased", "event.signed-out", "event.user-erased",
+            "campaign.cursor", "senders.revocations", "x",
+        ])
+
+    /// The table: every right that a user has.
+    private static let table: [String: Rights] = {
+        let senders: [(name: String, outcomes: Set<String>)] = [
+            ("apns", ["apns.accepted", "apns.accepted.elsewhere"]), ("fcm", ["fcm.unregistered"]),
+        ]
+        var table: [String: Rights] = [
+            "rules": stage(
+                queues: [
+                    "rules.events", "rules.events.app.demo", "rules.events.app.other", "rules.outcomes",
+                    "rules.erasures",
+                ],
+                ["notifications": ["interactive.demo", "bulk.other", "event.reported.demo"]]),
+            "token-registry": stage(
+                queues: Set(
+                    ["token-registry.campaigns"]
+                        + ["devices", "notifications.interactive", "notifications.bulk"].flatMap { input in
+                            ["", ".app.demo", ".app.other"].map { "token-registry.\(input)\($0)" }
+                        }),
+                [
+                    "pushes": ["apns.bulk.demo", "fcm.interactive.other"],
+                    "outcomes": ["registry.skipped", "registry.expired"],
+                    "devices": ["event.erased", "event.signed-out", "event.user-erased", "campaign.cursor"],
+                ]),
+            "feedback": stage(
+                queues: ["feedback.outcomes", "feedback.erasures"],
+                [
+                    "devices": [
+                        "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
+                    ]
+                ]),
+            // Through `return` an operator's replay may go to every queue.
+            "dead-letters": Rights(
+                write: ["dead": keys, "return": keys], read: Set(WorkQueue.all(apps: apps).map(\.deadName))),
+            "upstream-demo": Rights(write: ["events": ["demo.happened"]]),
+            "upstream-other": Rights(write: ["events": ["other.happened"]]),
+        ]
+        for (sender, outcomes) in senders {
+            let queues = apps.flatMap { app in
+                ["interactive", "bulk"].map { "\(sender)-sender.pushes.\($0).\(app)" }
+            }
+            // The exchange of marks is a direct one with a single binding: other keys reach nothing.
+            var rights = stage(queues: Set(queues), ["outcomes": outcomes, "marks": keys])
+            rights.read.insert("senders.revocations")
+            table["\(sender)-sender"] = rights
+        }
+        return table
+    }()
+
+    /// A stage reads its own queues, and retries and dead-letters under their names.
+    private static func stage(queues: Set<String>, _ outputs: [String: Set<String>]) -> Rights {
+        var rights = Rights(write: outputs, read: queues)
+        for exchange in ["retry.5s", "retry.30s", "retry.2m", "retry.15m", "retry.1h", "retry.6h", "dead"] {
+            rights.write[exchange] = queues
+        }
+        return rights
+    }
+
+    @Test func `the broker lets each user do what the table says, and nothing beyond`() async throws {
+        try await Self.withUsers { url, users in
+            let topology = Topology(apps: Self.apps)
+            #expect(Set(users) == Set(Self.table.keys).union(["topology", "administrator"]))
+            let found = try await withThrowingTaskGroup(of: (String, Rights).self) { group in
+                for user in users where Self.table[user] != nil {
+                    group.addTask { (user, try await Self.rights(at: url(user), topology)) }
+                }
+                return try await group.reduce(into: [String: Rights]()) { $0[$1.0] = $1.1 }
+            }
+            var beyond: [String] = []
+            var missing: [String] = []
+            for (user, expected) in Self.table {
+                let rights = try #require(found[user])
+                for exchange in Set(rights.write.keys).union(expected.write.keys) {
+                    let (has, should) = (rights.write[exchange] ?? [], expected.write[exchange] ?? [])
+                    beyond += has.subtracting(should).map { "\(user) writes \($0) to \(exchange)" }
+                    missing += should.subtracting(has).map { "\(user) cannot write \($0) to \(exchange)" }
+                }
+                beyond += rights.read.subtracting(expected.read).map { "\(user) reads \($0)" }
+                missing += expected.read.subtracting(rights.read).map { "\(user) cannot read \($0)" }
+            }
+            #expect(beyond == [])
+            #expect(missing == [])
+            #expect(found.count == 8)
+        }
+    }
+
+    /// Tries everything as the user of `url`.
+    private static func rights(at url: String, _ topology: Topology) async throws -> Rights {
+        let configuration = try AMQPConfiguration(url: url, connectionName: "access tests")
+        let exchanges = topology.exchanges.map(\.name) + ["", "amq.direct", "amq.topic", "amq.fanout", "amq.headers"]
+        let queues = topology.queues.map(\.name)
+        return try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
+            var rights = Rights()
+            for exchange in exchanges {
+                for key in keys {
+                    let message = AMQPMessage(exchange: exchange, routingKey: key, body: [1])
+                    switch try await administrator.publish(message) {
+                    case .returned(code: 403, _): break
+                    case .confirmed, .nacked, .returned: rights.write[exchange, default: []].insert(key)
+                    }
+                }
+            }
+            for queue in queues where try await mayRead(queue, configuration, administrator) {
+                rights.read.insert(queue)
+            }
+            return rights
+        }
+    }
+
+    private static func mayRead(
+        _ queue: String, _ configuration: AMQPConfiguration, _ administrator: AMQPAdministrator
+    ) async throws -> Bool {
+        func asks(_ administrator: AMQPAdministrator) async throws -> Bool {
+            do {
+                _ = try await administrator.get(queue)
+                return true
+            } catch let error as AMQPError where error.code == .channelClosed(replyCode: 403) {
+                return false
+            }
+        }
+        guard StreamName(rawValue: queue) != nil else { return try await asks(administrator) }
+        // The broker checks the right first. Then it ends the connection, since a stream has no single messages to get.
+        do {
+            return try await AMQPAdministrator.with(configuration, logger: logger) { try await asks($0) }
+        } catch let error as AMQPError where error.code == .connectionClosed(replyCode: 540) {
+            return true
+        }
+    }
+
+    /// A virtual host with the topology and the users of the definitions, under names of this run.
+    private static func withUsers(
+        _ body: (_ url: @escaping @Sendable (String) -> String, _ users: [String]) async throws -> Void
+    ) async throws {
+        try await TestBroker.withVirtualHost { url in
+            let configuration = try AMQPConfiguration(url: url, connectionName: "access tests")
+            try await AMQPAdministrator.with(configuration, logger: logger) {
+                try await Topology(apps: apps).apply(using: $0)
+            }
+            let components = try #require(URLComponents(string: url))
+            let host = String(components.path.dropFirst())
+            let definitions = BrokerDefinitions(apps: apps)
+            let file = FileManager.default.temporaryDirectory.appending(path: "\(host).json")
+            try Data(WireCoding.encode(renamed(definitions.json { _ in "secret" }, host))).write(to: file)
+            defer { try? FileManager.default.removeItem(at: file) }
+            let outcome: Result<Void, any Error>
+            do {
+                try await TestBroker.control("import_definitions", file.path)
+                let login: @Sendable (String) -> String = { user in
+                    var own = components
+                    (own.user, own.password) = ("\(host)-\(user)", "secret")
+                    return own.string ?? url
+                }
+                outcome = .success(try await body(login, definitions.users.map(\.name)))
+            } catch {
+                outcome = .failure(error)
+            }
+            for user in definitions.users { try? await TestBroker.control("delete_user", "\(host)-\(user.name)") }
+            try outcome.get()
+        }
+    }
+
+    /// The same definitions for the virtual host `host`, with its name before each user's.
+    private static func renamed(_ definitions: JSONValue, _ host: String) -> JSONValue {
+        var members = definitions.object ?? [:]
+        for (section, value) in members {
+            members[section] = .array(
+                (value.array ?? []).map { entry in
+                    var entry = entry.object ?? [:]
+                    if entry["vhost"] != nil { entry["vhost"] = .string(host) }
+                    if section == "vhosts" { entry["name"] = .string(host) }
+                    let key = section == "users" ? "name" : "user"
+                    if let user = entry[key]?.string { entry[key] = .string("\(host)-\(user)") }
+                    return .object(entry)
+                })
+        }
+        return .object(members)
+    }
+}
