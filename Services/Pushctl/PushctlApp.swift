@@ -6,7 +6,7 @@ import ArgumentParser
     static let configuration = CommandConfiguration(
         commandName: "pushctl",
         abstract:
-            "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, evidence, keys, tokens, events, topics, rules.",
+            "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
         discussion: """
             Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_APPS, REGISTRY_URL,
             REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL, PROVIDER_CA_FILE. Secrets can also be
@@ -16,5 +16,6 @@ import ArgumentParser
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
             KeysCommand.self, RulesCommand.self, DeadCommand.self,
+            DeadRowsCommand.self,
         ])
 }
