@@ -12,7 +12,7 @@ import Testing
     private static let event = UUID(uuidString: "22222222-2222-5222-8222-222222222222")!
 
     private func withRows(_ body: (DeadRowStore, PostgresPool) async throws -> Void) async throws {
-        try await TestSchema.rules.withPool { pool in
+        try await TestSchema.rules.withPool { (pool: PostgresPool) async throws in
             try await pool.execute(
                 """
                 INSERT INTO rules.held
@@ -55,7 +55,7 @@ import Testing
     @Test func `the list names table, app, reason and key of each dead row, and says how many it leaves out`()
         async throws
     {
-        try await withRows { store, _ in
+        try await withRows { (store: DeadRowStore, _: PostgresPool) async throws in
             let entries = try await store.list(.init(), limit: 1)
             let names = entries.map { "\($0.table) \($0.app ?? "-") \($0.reason) \($0.key)" }
             #expect(
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func `a choice narrows by table, app, reason and key`() async throws {
-        try await withRows { store, _ in
+        try await withRows { (store: DeadRowStore, _: PostgresPool) async throws in
             let held = DeadRowTable.all[0]
             let choices: [(DeadRowStore.Choice, Int)] = [
                 (.init(), 5), (.init(table: held), 2), (.init(app: "family"), 4), (.init(app: "seek"), 1),
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `what is retried is alive again, and everything else stays as it was`() async throws {
-        try await withRows { store, pool in
+        try await withRows { (store: DeadRowStore, pool: PostgresPool) async throws in
             #expect(try await store.decide(.retry, about: .init(app: "family")) == 4)
             #expect(try await store.decide(.retry, about: .init(app: "family")) == 0)
             #expect(try await count("rules.held WHERE dead_at IS NULL AND dead_reason IS NULL", pool) == 2)
@@ -97,7 +97,7 @@ import Testing
     @Test func `what is dropped is gone: a bucket with its items, a crowd by its end, settings by the usual ones`()
         async throws
     {
-        try await withRows { store, pool in
+        try await withRows { (store: DeadRowStore, pool: PostgresPool) async throws in
             #expect(try await store.decide(.drop, about: .init()) == 5)
             #expect(try await count("rules.held", pool) == 1)
             #expect(try await count("rules.digest", pool) == 0)
@@ -110,14 +110,14 @@ import Testing
     }
 
     @Test func `tables that are not there are left out`() async throws {
-        try await TestSchema.feedback.withPool { pool in
+        try await TestSchema.feedback.withPool { (pool: PostgresPool) async throws in
             #expect(try await DeadRowStore(pool).list(.init(), limit: 10).isEmpty)
         }
     }
 
     @Test func `the list of tables has every table of the migrations that has dead rows`() async throws {
         for schema in [TestSchema.rules, .registry, .feedback] {
-            try await schema.withPool { pool in
+            try await schema.withPool { (pool: PostgresPool) async throws in
                 let rows = try await pool.query(
                     """
                     SELECT table_schema || '.' || table_name FROM information_schema.columns
