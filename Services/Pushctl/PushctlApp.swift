@@ -7,7 +7,7 @@ import ServiceKit
     static let configuration = CommandConfiguration(
         commandName: "pushctl",
         abstract:
-            "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, evidence, keys, tokens, events, topics, rules.",
+            "Operates Heliograph: topology, migrations, devices, campaigns, dead letters, dead rows, evidence, keys, tokens, events, topics, rules.",
         discussion: """
             Reads the services' own variables: AMQP_URL, AMQP_CA_FILE, DATABASE_URL, HELIOGRAPH_ALLOW_PLAINTEXT,
             HELIOGRAPH_APPS, REGISTRY_URL, REGISTRY_OPERATOR_KEY, APNS_CHANNELS_URL, APNS_CHANNELS_SANDBOX_URL,
@@ -18,5 +18,6 @@ import ServiceKit
             TopologyCommand.self, MigrateCommand.self, DevicesCommand.self, CampaignsCommand.self, TokenCommand.self,
             PublishCommand.self, ChannelsCommand.self, TopicsCommand.self, FeedbackCommand.self, ExplainCommand.self,
             KeysCommand.self, RulesCommand.self, DeadCommand.self,
+            DeadRowsCommand.self,
         ])
 }

@@ -29,65 +29,88 @@ struct RulesApp {
                 ])
         }
 
-        let catalog = try context.apps(using: .bearer)
+        let apps = try context.apps(using: .bearer)
+        for app in apps.ids where book.ruleSets[app] == nil {
+            context.logger.warning(
+                "An app has no rule file; its events are dead-lettered as unknown-app", metadata: [LogKey.app: "\(app)"]
+            )
+        }
         let verifier = try await BearerVerifier(
-            catalog,
+            apps,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
             logger: context.logger)
         let bus = try context.bus(
-            queues: WorkQueue.events(of: catalog.ids) + [.rulesOutcomes, .rulesErasures],
-            publishingTo: [.notifications], apps: catalog.ids)
-        let database = try context.database(schema: "rules", migration: 11)
+            queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
+            publishingTo: [.notifications], apps: apps.ids)
+        let database = try context.database(schema: "rules", migration: 12)
+
+        let pool = database.pool
+        let logger = context.logger
+        let clock = DatabaseClock(pool)
+        let now: @Sendable () async throws -> Timestamp = { try await clock.now() }
 
         let connections = try context.settings.integer(.databasePoolSize)
         let courtesy = Courtesy()
         let events = try context.stage(
-            "events", queues: WorkQueue.events(of: catalog.ids),
+            "events", queues: WorkQueue.events(of: apps.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
-            handler: EventHandler(shelf: shelf, store: DecisionStore(pool: database.pool), courtesy: courtesy))
+            handler: EventHandler(
+                shelf: shelf, store: DecisionStore(pool: pool, logger: logger), courtesy: courtesy, now: now))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
-            handler: OutcomeHandler(store: OutcomeStore(pool: database.pool)))
+            handler: OutcomeHandler(store: OutcomeStore(pool: pool), now: now))
         let erasures = try context.stage(
             "erasures", queues: [.rulesErasures], on: bus,
-            handler: ErasureHandler(store: ErasureStore(pool: database.pool)))
+            handler: ErasureHandler(store: ErasureStore(pool: pool), now: now))
 
-        let reloader = RuleReloader(directory: directory, shelf: shelf, logger: context.logger)
-        let releaser = Releaser(
-            service: context.name, store: HeldStore(pool: database.pool), shelf: shelf, bus: bus.bus,
-            courtesy: courtesy, logger: context.logger)
-        let teller = CrowdTeller(
-            service: context.name, store: CrowdStore(decisions: DecisionStore(pool: database.pool)), shelf: shelf,
-            bus: bus.bus, courtesy: courtesy, logger: context.logger)
-        let bundler = Bundler(store: DigestStore(pool: database.pool), shelf: shelf, logger: context.logger)
-        let reporter = Reporter(
-            service: context.name, store: ReportStore(pool: database.pool), bus: bus.bus, logger: context.logger)
-        let corrector = BadgeCorrector(
-            service: context.name, store: BadgeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
-            logger: context.logger)
-        let hub = InboxHub(store: NewsStore(pool: database.pool), shelf: shelf, logger: context.logger)
+        let hub = InboxHub(store: NewsStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
         let terms = try HistoryTerms(context.settings)
-        let sweeper = Sweeper(
-            remnants: RemnantStore(pool: database.pool, history: terms.history),
-            history: HistoryStore(pool: database.pool), terms: terms, logger: context.logger)
-        let tallier = Tallier(store: TallyStore(pool: database.pool), logger: context.logger)
+        let condition = context.readiness.condition("rules", waiting: "the rule files were not looked at yet")
+        func worker(_ worker: Worker) -> any Service {
+            switch worker {
+            case .ruleReloader:
+                RuleReloader(
+                    directory: directory, shelf: shelf, apps: Set(apps.ids), condition: condition, logger: logger)
+            case .sweeper:
+                Sweeper(
+                    remnants: RemnantStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
+                    terms: terms, now: now, logger: logger)
+            case .tallier: Tallier(store: TallyStore(pool: pool), now: now, logger: logger)
+            case .reporter:
+                Reporter(
+                    service: context.name, store: ReportStore(pool: pool, logger: logger), bus: bus.bus, now: now,
+                    logger: logger)
+            case .releaser:
+                Releaser(
+                    service: context.name, store: HeldStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
+                    courtesy: courtesy, now: now, logger: logger)
+            case .crowdTeller:
+                CrowdTeller(
+                    service: context.name,
+                    store: CrowdStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
+                    shelf: shelf, bus: bus.bus, courtesy: courtesy, now: now, logger: logger)
+            case .bundler:
+                Bundler(store: DigestStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
+            case .badgeCorrector:
+                BadgeCorrector(
+                    service: context.name, store: BadgeStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
+                    now: now, logger: logger)
+            case .inboxHub: hub
+            }
+        }
         let api = RulesAPI(
-            pool: database.pool, shelf: shelf,
+            pool: pool, shelf: shelf,
             gate: BearerGate(
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
                 logger: context.logger),
             keys: KeyGate(
-                APIKeyStore(database.pool, schema: "rules"), master: nil,
+                APIKeyStore(pool, schema: "rules"), master: nil,
                 limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), hub: hub)
+                logger: context.logger), hub: hub, now: now)
         let server = try context.server(api.router, host: .rulesHost, port: .rulesPort)
         return ServiceAssembly(
-            database.services + bus.services
-                + [
-                    reloader, sweeper, tallier, reporter, releaser, teller, bundler, corrector,
-                    KeyRefresher(verifier.rings),
-                    events, outcomes, erasures, hub, server,
-                ])
+            database.services + bus.services + Worker.allCases.map(worker)
+                + [KeyRefresher(verifier.rings), events, outcomes, erasures, server])
     }
 
     private static func answer(_ answer: RuleTool.Answer) -> Never {

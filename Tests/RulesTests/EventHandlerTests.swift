@@ -121,7 +121,7 @@ import Testing
             }
             #expect(
                 codes == [
-                    "done", "discard unknown-type", "discard unknown-app", "discard expired",
+                    "done", "discard unknown-type", "dead-letter unknown-app", "discard expired",
                     "dead-letter missing-field",
                 ])
             #expect(

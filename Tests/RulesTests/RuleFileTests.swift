@@ -206,6 +206,13 @@ import Testing
         #expect(problems(mistake.text) == [mistake.problem])
     }
 
+    @Test func `aliases that expand without end are refused`() {
+        // Thirty lines that stand for 4^30 values.
+        let lines = (1...30).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" }
+        let found = problems((["a0: &a0 1"] + lines).joined(separator: "\n"))
+        #expect(found == ["test.yaml:1: its aliases expand to more than 2000000 nodes"])
+    }
+
     @Test func `all mistakes of a file are told at once, in its order`() {
         let found = problems(ruleFile(to: "{ users: userz }", say: "titel: x", how: "lane: fast"))
         #expect(found.map { $0.split(separator: ":")[1] } == ["10", "12", "14"])

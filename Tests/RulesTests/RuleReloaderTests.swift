@@ -1,6 +1,8 @@
 import Foundation
 import Logging
 import PushProtocol
+import ServiceKit
+import TestSupport
 import Testing
 
 @testable import Rules
@@ -25,7 +27,8 @@ import Testing
         try write(ruleFile(say: "body: One"))
         let shelf = RuleShelf(try RuleDirectory.load(folder.path))
         let reloader = RuleReloader(
-            directory: folder.path, shelf: shelf, logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
+            directory: folder.path, shelf: shelf, apps: [],
+            logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
         #expect(try said(shelf) == "One")
         try write(ruleFile(say: "body: Two"))
         #expect(try said(shelf) == "One")
@@ -45,5 +48,39 @@ import Testing
         reloader.look()
         #expect(try said(shelf) == "Four")
         #expect(shelf.book.ruleSets.count == 2)
+    }
+
+    @Test func `files that lack the rules of a configured app are refused until the file is back`() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let other = ruleFile().replacing("app: test", with: "app: other")
+        try write(ruleFile(say: "body: One"))
+        try write(other, "other.yaml")
+        let shelf = RuleShelf(try RuleDirectory.load(folder.path))
+        let readiness = Readiness()
+        let condition = readiness.condition("rules", waiting: "not yet")
+        let log = CapturingLogger()
+        let reloader = RuleReloader(
+            directory: folder.path, shelf: shelf, apps: [app], condition: condition, logger: log.logger)
+        reloader.look()
+        try FileManager.default.removeItem(at: folder.appending(path: "test.yaml"))
+        try write(other.replacing("Hello", with: "Two"), "other.yaml")
+        reloader.look()
+        #expect(try said(shelf) == "One")
+        guard case .degraded = condition.state else {
+            Issue.record("readiness says nothing of it: \(condition.state)")
+            return
+        }
+        #expect(readiness.report.isReady)
+        let errors = log.lines.filter { $0.level == .error }
+        #expect(errors.count == 1)
+        #expect("\(errors)".contains("test.yaml:1") && "\(errors)".contains("HELIOGRAPH_APPS"))
+        try write(ruleFile(say: "body: Three"))
+        reloader.look()
+        #expect(try said(shelf) == "Three")
+        #expect(condition.state == .holds)
+        // An app that is not configured may go.
+        try FileManager.default.removeItem(at: folder.appending(path: "other.yaml"))
+        reloader.look()
+        #expect(shelf.book.ruleSets.count == 1)
     }
 }

@@ -60,3 +60,27 @@ func answers(to outbound: [Outbound]) throws -> [Outcomes] {
             })
     }
 }
+
+// Most tests do not care what time it is.
+
+extension OutcomeStore {
+    func keep(_ messages: [Outcomes]) async throws { try await keep(messages, now: .now) }
+}
+
+extension ErasureStore {
+    @discardableResult func erase(_ person: PersonKey, at moment: Timestamp) async throws -> Bool {
+        try await erase(person, at: moment, now: .now)
+    }
+}
+
+extension EventHandler {
+    init(shelf: RuleShelf, store: DecisionStore) { self.init(shelf: shelf, store: store, now: { .now }) }
+}
+
+extension OutcomeHandler {
+    init(store: OutcomeStore) { self.init(store: store, now: { .now }) }
+}
+
+extension ErasureHandler {
+    init(store: ErasureStore) { self.init(store: store, now: { .now }) }
+}

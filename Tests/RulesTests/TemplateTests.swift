@@ -56,6 +56,25 @@ import Testing
         #expect(throws: expected) { try Template(template).render(scope) }
     }
 
+    @Test func `nested sections over the lists of an event end`() throws {
+        let list = Array(repeating: "1", count: 200).joined(separator: ",")
+        let scope = Scope(event: event("t", try json(#"{"a":[\#(list)],"b":[\#(list)],"c":[\#(list)]}"#)))
+        let error = #expect(throws: RenderError.Problem.self) {
+            try Template("{{#a}}{{#b}}{{#c}}x{{/c}}{{/b}}{{/a}}").render(scope)
+        }
+        #expect(error?.description.contains("at most \(RenderLog.mostElements) elements") == true)
+        // One list of that length is no matter.
+        #expect(try Template("{{#a}}x{{/a}}").render(scope).count == 200)
+    }
+
+    @Test func `a text that is shown again and again ends`() throws {
+        let text = String(repeating: "x", count: 10_000)
+        let list = Array(repeating: "1", count: 100).joined(separator: ",")
+        let scope = Scope(event: event("t", try json(#"{"t":"\#(text)","a":[\#(list)]}"#)))
+        #expect(throws: RenderError.Problem.self) { try Template("{{#a}}{{t}}{{/a}}").render(scope) }
+        #expect(try Template("{{t}}{{t}}").render(scope).count == 20_000)
+    }
+
     @Test(arguments: [
         ("{{name", "{{ is never closed"), ("{{{name}}", "{{ is never closed"),
         ("{{#a}}", "the section {{#a}} is never closed"), ("{{/a}}", "{{/a}} closes a section that is not open"),

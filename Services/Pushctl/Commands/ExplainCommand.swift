@@ -23,7 +23,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
         guard isKnown else {
             throw Refusal(
-                "no event “\(event)” was decided about: it did not arrive, was dropped (unknown app or type, expired), or is dead-lettered"
+                "no event “\(event)” was decided about: it did not arrive, was dropped (unknown type, expired), or is dead-lettered"
             )
         }
     }

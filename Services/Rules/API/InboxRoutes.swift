@@ -11,7 +11,7 @@ struct InboxRoutes: Sendable {
     let store: InboxStore
     let shelf: RuleShelf
     let gate: BearerGate
-    let now: @Sendable () -> Timestamp
+    let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/inbox") { request, context in
@@ -36,7 +36,7 @@ struct InboxRoutes: Sendable {
         router.post("v1/inbox/read") { request, context in
             await gate.answer(request, context) { caller in
                 let reading = try await request.read(atMost: ReadingBody.maximumSize, ReadingBody.init)
-                let (marked, unread) = try await store.read(reading, by: PersonKey(caller), now: now())
+                let (marked, unread) = try await store.read(reading, by: PersonKey(caller), now: try await now())
                 return .json(.ok, ["marked": .int(Int64(marked)), "unread": .int(Int64(unread))])
             }
         }
@@ -51,7 +51,7 @@ struct InboxRoutes: Sendable {
         }
         router.delete("v1/inbox/{id}") { request, context in
             await gate.answer(request, context) { caller in
-                _ = try await store.delete(try id(context), of: PersonKey(caller), now: now())
+                _ = try await store.delete(try id(context), of: PersonKey(caller), now: try await now())
                 return Response(status: .noContent)
             }
         }

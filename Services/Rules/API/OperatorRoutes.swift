@@ -11,7 +11,7 @@ struct OperatorRoutes: Sendable {
     let explanations: ExplanationStore
     let counts: CountStore
     let keys: KeyGate
-    let now: @Sendable () -> Timestamp
+    let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/operator/events/{event}") { request, context in
@@ -23,15 +23,16 @@ struct OperatorRoutes: Sendable {
         router.get("v1/operator/counts") { request, context in
             await keys.answer(request, context, .readCounts) { query in
                 let app = try query.has("app") ? query.app() : nil
-                let window = try window(query)
-                return (app, { try await counts.counts(of: app, in: window).json })
+                let (from, until) = (try moment("from", query), try moment("until", query))
+                return (app, { try await counts.counts(of: app, in: window(from: from, until: until)).json })
             }
         }
     }
 
-    private func window(_ query: Query) throws(APIRefusal) -> CountWindow {
-        let until = try moment("until", query) ?? now()
-        guard let window = CountWindow(from: try moment("from", query), until: until) else {
+    private func window(from: Timestamp?, until: Timestamp?) async throws -> CountWindow {
+        let end: Timestamp
+        if let until { end = until } else { end = try await now() }
+        guard let window = CountWindow(from: from, until: end) else {
             throw APIRefusal(
                 status: .badRequest,
                 message: "“from” is not before “until”, or more than \(CountWindow.longestInDays) days before it")
@@ -54,7 +55,7 @@ struct OperatorRoutes: Sendable {
             throw APIRefusal(
                 status: .notFound,
                 message: question.after == nil
-                    ? "no such event was decided about: it did not arrive, was dropped (unknown app or type, expired), "
+                    ? "no such event was decided about: it did not arrive, was dropped (unknown type, expired), "
                         + "is dead-lettered, or is too old"
                     : "“after” is not the “next” of an answer about this event, or it is too old; begin anew without it"
             )

@@ -7,7 +7,7 @@ struct PreferenceRoutes: Sendable {
     let store: PreferenceStore
     let shelf: RuleShelf
     let gate: BearerGate
-    let now: @Sendable () -> Timestamp
+    let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         router.get("v1/preferences") { request, context in
@@ -20,11 +20,14 @@ struct PreferenceRoutes: Sendable {
             await gate.answer(request, context) { caller in
                 let patch = try await request.read(
                     atMost: PreferencesPatch.maximumSize, as: PreferencesPatch.mediaType, PreferencesPatch.init)
-                let (house, now) = (house(of: caller), now())
+                let (house, now) = (house(of: caller), try await now())
                 let settings = try await store.change(PersonKey(caller)) { settings in
                     let changed: PersonalSettings
                     do throws(WireError) { changed = try patch.applied(to: settings, now: now) } catch {
                         throw APIRefusal(status: .badRequest, message: error.description)
+                    }
+                    if let excess = try PreferencesPatch.excess(before: settings, after: changed) {
+                        throw APIRefusal(status: .unprocessableContent, message: excess.description)
                     }
                     if let contradiction = patch.contradiction(house, after: changed, now: now) {
                         throw APIRefusal(status: .unprocessableContent, message: contradiction.description)

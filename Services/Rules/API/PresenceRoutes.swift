@@ -7,7 +7,7 @@ struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
     let gate: BearerGate
-    let now: @Sendable () -> Timestamp
+    let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("v1/presence/{device}")
@@ -15,7 +15,7 @@ struct PresenceRoutes: Sendable {
             await gate.answer(request, context) { caller in
                 let device: InstallationID = try context.id(inPath: "device")
                 let body = try await request.read(atMost: HeartbeatBody.maximumSize, HeartbeatBody.init)
-                let now = now()
+                let now = try await now()
                 let expiry = now + body.lease
                 let isKept = try await presence.keep(
                     PersonKey(caller), on: device, viewing: body.viewing, until: expiry, now: now)
@@ -36,7 +36,7 @@ struct PresenceRoutes: Sendable {
         router.post("v1/receipts") { request, context in
             await gate.answer(request, context) { caller in
                 let body = try await request.read(atMost: ReceiptsBody.maximumSize, ReceiptsBody.init)
-                try await receipts.keep(body.receipts, of: PersonKey(caller), now: now())
+                try await receipts.keep(body.receipts, of: PersonKey(caller), now: try await now())
                 return Response(status: .noContent)
             }
         }

@@ -13,7 +13,8 @@ struct RulesAPI: Sendable {
     let gate: BearerGate
     let keys: KeyGate
     let hub: InboxHub
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
 
     var router: Router<BasicRequestContext> {
         let router = routes

@@ -13,6 +13,8 @@ extension Rule {
     static let maximumBody = 500
     /// The longest name to mute by, in characters; and of what something is about, or is told once by.
     static let maximumMute = 200
+    /// The longest name that rows are found by, in UTF-8 bytes: an index takes no more than 2,704 for all columns.
+    static let maximumNameBytes = 800
     /// The longest collapse key, in UTF-8 bytes (APNs' `apns-collapse-id`).
     static let maximumCollapseKey = 64
 
@@ -82,7 +84,7 @@ extension Rule {
     func mutes(_ scope: Scope) throws(PlacedProblem) -> [String] {
         var names: [String] = []
         for (index, template) in policy.mutes.enumerated() {
-            let name = try name(template, scope, "policy.mutes.\(index)")
+            let name = try name(template, scope, "policy.mutes.\(index)").excerpt(bytes: Rule.maximumMute)
             if !name.isEmpty { names.append(name) }
         }
         return names
@@ -90,7 +92,10 @@ extension Rule {
 
     /// What is short and is looked up by.
     func name(_ template: Template, _ scope: Scope, _ place: String) throws(PlacedProblem) -> String {
-        do { return try template.render(scope).replacing("\0", with: "").excerpt(Rule.maximumMute) } catch {
+        do {
+            return try template.render(scope).replacing("\0", with: "").excerpt(Rule.maximumMute)
+                .excerpt(bytes: Rule.maximumNameBytes)
+        } catch {
             throw PlacedProblem(place, error)
         }
     }

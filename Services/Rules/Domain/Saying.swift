@@ -26,18 +26,50 @@ struct Saying: Hashable, Sendable {
     func notifications(
         to recipients: [Notification.Recipient], quietly: Bool, id: (Int, [Notification.Recipient]) -> UUID
     ) -> [Notification] {
-        let size = Notification.maximumRecipients
         let said = preview ?? content
         let content = quietly ? said.quiet : said
-        return stride(from: 0, to: recipients.count, by: size).enumerated().map { index, start in
-            let recipients = Array(recipients[start..<min(start + size, recipients.count)])
-            return Notification(
+        return Saying.parts(of: recipients).enumerated().map { index, recipients in
+            Notification(
                 trace: Trace(
                     id: id(index, recipients), correlation: correlation, causation: correlation,
                     traceparent: traceparent),
                 app: app, rule: rule, lane: lane, content: content, expiresAt: expiresAt, delivery: delivery,
                 scope: scope, recipients: recipients)
         }
+    }
+}
+
+extension Saying {
+    /// Room for everything of a notification but its content and its recipients, in bytes.
+    private static let envelope = 8 * 1024
+    /// Room for the recipients of one message, in bytes.
+    private static let recipientsRoom = 128 * 1024
+
+    /// Whether one message can carry it: every stage accepts so much depth and size (``WireCoding``).
+    var isSendable: Bool {
+        let said = preview ?? content
+        // The notification is an object around the content.
+        guard said.depth < WireCoding.maximumDepth else { return false }
+        let room = WireCoding.maximumBodySize - Saying.envelope - Saying.recipientsRoom
+        if said.byteBound <= room { return true }
+        return (try? WireCoding.encode(said)).map { $0.count <= room } ?? false
+    }
+
+    /// Recipients by message: at most ``Notification/maximumRecipients``, and as many bytes as there is room for.
+    fileprivate static func parts(of recipients: [Notification.Recipient]) -> [[Notification.Recipient]] {
+        var parts: [[Notification.Recipient]] = []
+        var (begin, size) = (0, 0)
+        for place in recipients.indices {
+            // The notification's id, a badge, the names of the members; and the user's id, of which each byte may be escaped.
+            let bytes = 96 + 2 * recipients[place].user.rawValue.utf8.count
+            if place > begin, size + bytes > recipientsRoom || place - begin == Notification.maximumRecipients {
+                parts.append(Array(recipients[begin..<place]))
+                (begin, size) = (place, 0)
+            }
+            size += bytes
+        }
+        guard begin < recipients.count else { return parts }
+        return begin == 0 ? [recipients] : parts + [Array(recipients[begin...])]
     }
 }
 

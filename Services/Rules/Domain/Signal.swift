@@ -45,7 +45,9 @@ struct SignalSource: Hashable, Sendable {
         guard when.events.contains(event.type), when.holds(event) else { return nil }
         do throws(PlacedProblem) {
             guard let path = user else {
-                return try thread(scope).map { .done(item: $0.excerpt(Rule.maximumMute)) }
+                return try thread(scope).map {
+                    .done(item: $0.excerpt(Rule.maximumMute).excerpt(bytes: Rule.maximumNameBytes))
+                }
             }
             guard let user = scope[path]?.userID else {
                 throw PlacedProblem("user", .unsuitable(path: path, expected: "a user id"))

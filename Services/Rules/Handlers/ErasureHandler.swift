@@ -5,6 +5,8 @@ import PushProtocol
 /// Forgets everybody of whom the registry says that they asked for it.
 struct ErasureHandler: StageHandler {
     let store: ErasureStore
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
 
     func decode(_ inbound: Inbound) throws(WireError) -> DeviceEvent {
         let event = try DeviceEvent.decode(wireBody: inbound.body)
@@ -17,7 +19,7 @@ struct ErasureHandler: StageHandler {
     /// | `heliograph_rules_erased_people_total` | counter | app | people who were forgotten because they asked for it |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
         for event in batch.map(\.message) where event.past == .userErased {
-            if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at) {
+            if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at, now: try await now()) {
                 Counter(
                     label: "heliograph_rules_erased_people_total", dimensions: [("app", event.app.rawValue)]
                 ).increment()

@@ -12,12 +12,13 @@ struct EventHandler: StageHandler {
     let shelf: RuleShelf
     let store: DecisionStore
     private let courtesy: Courtesy
-    /// The clock that expirations, caps and quiet hours are held against.
-    let now: @Sendable () -> Timestamp
+    /// The clock that expirations, caps and quiet hours are held against: the time that processes share
+    /// (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
 
     init(
         shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(),
-        now: @escaping @Sendable () -> Timestamp = { .now }
+        now: @escaping @Sendable () async throws -> Timestamp
     ) {
         self.shelf = shelf
         self.store = store
@@ -49,7 +50,7 @@ struct EventHandler: StageHandler {
     func weight(of event: DomainEvent) -> Int { max(1, event.data.listedElements) }
 
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
-        let now = now()
+        let now = try await now()
         let book = shelf.book
         let answers = batch.map { answer($0, by: book, now: now) }
         // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
@@ -79,7 +80,7 @@ struct EventHandler: StageHandler {
     private func answer(_ delivery: Delivery<DomainEvent>, by book: RuleBook, now: Timestamp) -> Answer {
         let event = delivery.message
         switch book.decide(event, now: now) {
-        case .unknownApp: return .settle(.discard(.unknownApp(event)))
+        case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
         case .expired: return .settle(.discard(.expired))
         case .unrenderable(let error): return .settle(.deadLetter(.unrenderable(error)))
@@ -200,7 +201,7 @@ extension Reason {
     }
 
     fileprivate static func unknownApp(_ event: DomainEvent) -> Reason {
-        Reason(code: "unknown-app", detail: "there is no rule file for \(event.app)")
+        Reason(code: "unknown-app", detail: "there is no rule file for \(event.app); add it and replay, or drop")
     }
 
     fileprivate static func unknownType(_ event: DomainEvent) -> Reason {

@@ -4,6 +4,8 @@ import PushProtocol
 /// Keeps what became of every notification: evidence that it was published, and the end of its story.
 struct OutcomeHandler: StageHandler {
     let store: OutcomeStore
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
 
     func decode(_ inbound: Inbound) throws(WireError) -> Outcomes {
         let outcomes = try Outcomes.decode(wireBody: inbound.body)
@@ -12,7 +14,7 @@ struct OutcomeHandler: StageHandler {
     }
 
     func handle(_ batch: [Delivery<Outcomes>]) async throws -> [Verdict] {
-        try await store.keep(batch.map(\.message))
+        try await store.keep(batch.map(\.message), now: try await now())
         return batch.map { _ in .done }
     }
 }

@@ -1,4 +1,5 @@
 import PushProtocol
+import ServiceKit
 import Yams
 
 /// An app's rule file: `<app>.yaml`.
@@ -29,8 +30,15 @@ enum RuleFile {
 extension RuleFileReader {
     fileprivate func compose(_ text: String) -> Field? {
         do {
-            if let root = try Yams.compose(yaml: text) { return field(root, "", line: 1) }
-            report(line: 1, key: "", "the file is empty")
+            guard let root = try Yams.compose(yaml: text) else {
+                report(line: 1, key: "", "the file is empty")
+                return nil
+            }
+            guard root.isWalkable() else {
+                report(line: 1, key: "", "its aliases expand to more than \(Node.maximumNodes) nodes")
+                return nil
+            }
+            return field(root, "", line: 1)
         } catch let error as YamlError {
             let (line, problem) = error.located
             report(line: line, key: "", problem)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -14,6 +15,7 @@ struct BadgeStore: Sendable {
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
+    var logger = Logger.rules
 
     struct Correction: Hashable, Sendable {
         var person: PersonKey
@@ -21,7 +23,8 @@ struct BadgeStore: Sendable {
         var unread: Int
     }
 
-    /// Lends what is due, with what was lent before and not said to be published in time.
+    /// Lends the corrections that are due, and those whose lease is over. A row that cannot be read is marked as dead
+    /// (``DeadRow``), and the others go on.
     func take(now: Timestamp) async throws -> [Correction] {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
@@ -29,22 +32,41 @@ struct BadgeStore: Sendable {
                     """
                     UPDATE rules.badge SET due_at = \((now + Self.lease).date)
                     WHERE (app, user_id) IN (
-                        SELECT app, user_id FROM rules.badge WHERE due_at <= \(now.date)
+                        SELECT app, user_id FROM rules.badge WHERE due_at <= \(now.date) AND dead_at IS NULL
                         ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
                     RETURNING app, user_id, version
                     """)
                 var corrections: [Correction] = []
+                var dead: [DeadRow] = []
                 for row in rows {
-                    let person = PersonKey(
-                        app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
-                    corrections.append(
-                        Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
+                    do {
+                        let person = PersonKey(
+                            app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+                        corrections.append(
+                            Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
+                    } catch {
+                        let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
+                        dead.append(DeadRow(table: .badge, app: key[0], key: key, reason: .unreadable))
+                    }
                 }
+                try await transaction.bury(dead, logger)
                 // Counted after the versions were seen: who reads in between is corrected once more.
                 let unread = try await transaction.unread(Set(corrections.map(\.person)))
                 for index in corrections.indices { corrections[index].unread = unread[corrections[index].person] ?? 0 }
                 return corrections
             }
+        }
+    }
+
+    /// Marks what no message can carry.
+    func bury(_ corrections: [Correction]) async throws {
+        try await Outage.ofDatabase {
+            try await pool.bury(
+                corrections.map(\.person).map { person in
+                    DeadRow(
+                        table: .badge, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
+                        reason: .unsendable)
+                }, logger)
         }
     }
 
@@ -79,7 +101,7 @@ struct BadgeStore: Sendable {
         INSERT INTO rules.badge (app, user_id, due_at)
         SELECT DISTINCT app, user_id, \(due) AS due_at FROM changed ORDER BY app, user_id
         ON CONFLICT (app, user_id) DO UPDATE
-        SET version = EXCLUDED.version, due_at = least(badge.due_at, EXCLUDED.due_at)
+        SET version = EXCLUDED.version, due_at = least(badge.due_at, EXCLUDED.due_at), dead_at = NULL, dead_reason = NULL
         """
     }
 }

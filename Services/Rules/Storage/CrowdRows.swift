@@ -19,19 +19,6 @@ extension PostgresTransaction {
         return rules
     }
 
-    /// The crowd whose turn it is; nobody else gets it before this transaction has ended.
-    func dueCrowd(now: Timestamp) async throws -> Crowd? {
-        try await query(CrowdRows.due(now)).first.map { row in
-            Crowd(
-                event: try WireCoding.decode(
-                    KeptEvent.self, from: Array(row.decode(String.self, at: 0).utf8),
-                    maximumSize: .max
-                ).event,
-                rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
-                told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
-        }
-    }
-
     /// The next members of a circle, whatever their role.
     func part(of circle: Circle, in app: AppID, after told: String) async throws -> CrowdPage.Part {
         var members: [Circle.Member] = []
@@ -75,8 +62,8 @@ extension PostgresTransaction {
     }
 }
 
-private enum CrowdRows {
-    static func insert(_ crowd: Crowd) throws -> SQL {
+enum CrowdRows {
+    fileprivate static func insert(_ crowd: Crowd) throws -> SQL {
         let body = String(decoding: try WireCoding.encode(KeptEvent(crowd.event)), as: UTF8.self)
         return """
             INSERT INTO rules.crowd (event, rule, body, arrived_at, named, circles, due_at)
@@ -87,14 +74,46 @@ private enum CrowdRows {
             """
     }
 
-    static func due(_ now: Timestamp) -> SQL {
+    /// A crowd's key.
+    struct Key: Hashable, Sendable {
+        var event: UUID
+        var rule: String
+
+        func dead(_ reason: DeadRow.Reason, app: String? = nil) -> DeadRow {
+            DeadRow(table: .crowd, app: app, key: [event.uuidString.lowercased(), rule], reason: reason)
+        }
+    }
+
+    /// A `WHERE` clause: the crowds that are due.
+    static func due(_ now: Timestamp) -> SQL { "WHERE due_at <= \(now.date) AND dead_at IS NULL" }
+
+    /// The same for one crowd, if it is due.
+    static func due(_ now: Timestamp, only key: Key) -> SQL {
+        "\(due(now)) AND event = \(key.event) AND rule = \(key.rule)"
+    }
+
+    /// The crowd whose turn it is; no other process gets it before the transaction has ended.
+    static func select(_ which: SQL) -> SQL {
         """
-        SELECT body::text, rule, arrived_at, told, decided FROM rules.crowd
-        WHERE due_at <= \(now.date) ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+        SELECT body::text, rule, arrived_at, told, decided, event, body ->> 'app' FROM rules.crowd
+        \(which) ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
         """
     }
 
-    static func members(of circle: Circle, in app: AppID, after told: String) -> SQL {
+    /// The keys of crowds, those first whose turn it is.
+    static func keys(_ which: SQL) -> SQL { "SELECT event, rule FROM rules.crowd \(which) ORDER BY due_at LIMIT 100" }
+
+    static func key(_ row: PostgresRow) throws(PostgresError) -> Key {
+        Key(event: try row.decode(at: 0), rule: try row.decode(at: 1))
+    }
+
+    /// - Parameter row: of ``select(_:)``.
+    static func dead(_ row: PostgresRow) throws(PostgresError) -> DeadRow {
+        Key(event: try row.decode(at: 5), rule: try row.decode(at: 1)).dead(
+            .unreadable, app: try row.decode(String?.self, at: 6))
+    }
+
+    fileprivate static func members(of circle: Circle, in app: AppID, after told: String) -> SQL {
         """
         SELECT user_id, role FROM rules.member
         WHERE app = \(app.rawValue) AND circle = \(circle.group) AND NOT has_left AND user_id > \(told)
@@ -102,7 +121,7 @@ private enum CrowdRows {
         """
     }
 
-    static func decisions(_ crowd: Crowd, upTo decided: String) -> SQL {
+    fileprivate static func decisions(_ crowd: Crowd, upTo decided: String) -> SQL {
         """
         SELECT user_id, notification, answer, until FROM rules.decision
         WHERE event = \(crowd.key) AND rule = \(crowd.rule) AND step = 0
@@ -113,6 +132,14 @@ private enum CrowdRows {
 }
 
 extension Crowd {
+    /// - Parameter row: of ``CrowdRows/select(_:)``.
+    init(_ row: PostgresRow) throws {
+        self.init(
+            event: try WireCoding.decodeStored(KeptEvent.self, from: row.decode(String.self, at: 0)).event,
+            rule: try row.decode(String.self, at: 1), arrivedAt: Timestamp(try row.decode(Date.self, at: 2)),
+            told: try row.decode(String.self, at: 3), decided: try row.decode(String?.self, at: 4))
+    }
+
     /// Of its event.
     var key: UUID { EventRecord.key(of: event) }
 }

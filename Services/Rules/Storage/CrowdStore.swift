@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -10,6 +11,9 @@ struct CrowdStore: Sendable {
     static let lease = Duration.seconds(30)
 
     let decisions: DecisionStore
+    var logger = Logger.rules
+
+    private var pool: PostgresPool { decisions.pool }
 
     /// A step that was decided, and is to be published.
     struct Step: Sendable {
@@ -31,50 +35,77 @@ struct CrowdStore: Sendable {
     }
 
     /// Takes the crowd whose turn it is a step further, in one transaction. What another process decided and did not say
-    /// to have published is not decided again: it is to be published again, under the same ids.
+    /// to have published is not decided again: it is to be published again, under the same ids. A crowd that cannot be read
+    /// or taken further is marked as dead (``DeadRow``), and the others go on.
     func advance(by book: RuleBook, now: Timestamp) async throws -> Progress {
-        try await Outage.ofDatabase {
-            try await decisions.pool.transaction { transaction in
-                try await transaction.execute(Turn.decisions.shared)
-                guard var crowd = try await transaction.dueCrowd(now: now) else { return .nothing }
-                // What the rules of now cannot evaluate is as gone as what they do not have: both are decided as such.
-                guard let set = book.ruleSets[crowd.event.app],
-                    let draft = try? set.evaluate(crowd.event, by: crowd.rule, now: crowd.arrivedAt)
-                else {
-                    try await abandon(crowd, transaction, now: now)
-                    return .walked
-                }
-                var event = EventCase(crowd.event, ruleSet: set, arrivedAt: crowd.arrivedAt, drafts: [draft])
-                var memory: DecisionStore.Memory?
-                if let decided = crowd.decided {
-                    memory = try await recall(crowd, upTo: decided, &event, transaction)
-                } else {
-                    let page = try await page(of: crowd, event.statements[0], transaction)
-                    guard !page.recipients.isEmpty else {
-                        crowd.told = page.end ?? crowd.told
-                        if page.end == nil {
-                            try await transaction.end(crowd, now: now)
-                        } else {
-                            try await transaction.move(crowd, due: now)
-                        }
-                        return .walked
-                    }
-                    crowd.decided = page.end ?? page.recipients.last?.user.rawValue
-                    event.statements[0].recipients = page.recipients
-                }
-                event.statements[0].circles = []
-                event.statements[0].part = "/after/\(crowd.told)"
-                // Whoever asked for it in the meantime is not told any more.
-                event = try await transaction.withoutErased([event])[0]
-                let rulings = try await decisions.decide(event, memory, transaction, now: now)
-                try await transaction.move(crowd, due: now + Self.lease)
-                guard case .decided(let answers, let statements) = rulings.answers[event.record.key] else {
-                    return .walked
-                }
-                return .decided(
-                    Step(
-                        crowd: crowd, event: event, answers: answers, statements: statements, unread: rulings.unread))
+        let due = CrowdRows.due(now)
+        return try await Outage.ofDatabase {
+            do { return try await advance(due, by: book, now: now) } catch let error where error.isOfTheWork {
+                logger.warning(
+                    "A step of a crowd failed; each crowd is looked at alone", metadata: [LogKey.error: "\(error)"])
             }
+            for row in try await pool.query(CrowdRows.keys(due)) {
+                let key = try CrowdRows.key(row)
+                do {
+                    switch try await advance(CrowdRows.due(now, only: key), by: book, now: now) {
+                    case .nothing: continue
+                    case .walked: return .walked
+                    case .decided(let step): return .decided(step)
+                    }
+                } catch let error where error.isOfTheWork {
+                    try await pool.bury([key.dead(.failed)], logger)
+                }
+            }
+            return .walked
+        }
+    }
+
+    private func advance(_ which: SQL, by book: RuleBook, now: Timestamp) async throws -> Progress {
+        try await pool.transaction { transaction in
+            try await transaction.execute(Turn.decisions.shared)
+            guard let row = try await transaction.query(CrowdRows.select(which)).first else { return .nothing }
+            var crowd: Crowd
+            do { crowd = try Crowd(row) } catch {
+                try await transaction.bury([try CrowdRows.dead(row)], logger)
+                return .walked
+            }
+            // What the rules of now cannot evaluate is as gone as what they do not have: both are decided as such.
+            guard let set = book.ruleSets[crowd.event.app],
+                let draft = try? set.evaluate(crowd.event, by: crowd.rule, now: crowd.arrivedAt)
+            else {
+                try await abandon(crowd, transaction, now: now)
+                return .walked
+            }
+            var event = EventCase(crowd.event, ruleSet: set, arrivedAt: crowd.arrivedAt, drafts: [draft])
+            var memory: DecisionStore.Memory?
+            if let decided = crowd.decided {
+                memory = try await recall(crowd, upTo: decided, &event, transaction)
+            } else {
+                let page = try await page(of: crowd, event.statements[0], transaction)
+                guard !page.recipients.isEmpty else {
+                    crowd.told = page.end ?? crowd.told
+                    if page.end == nil {
+                        try await transaction.end(crowd, now: now)
+                    } else {
+                        try await transaction.move(crowd, due: now)
+                    }
+                    return .walked
+                }
+                crowd.decided = page.end ?? page.recipients.last?.user.rawValue
+                event.statements[0].recipients = page.recipients
+            }
+            event.statements[0].circles = []
+            event.statements[0].part = "/after/\(crowd.told)"
+            // Whoever asked for it in the meantime is not told any more.
+            event = try await transaction.withoutErased([event])[0]
+            let rulings = try await decisions.decide(event, memory, transaction, now: now)
+            try await transaction.move(crowd, due: now + Self.lease)
+            guard case .decided(let answers, let statements) = rulings.answers[event.record.key] else {
+                return .walked
+            }
+            return .decided(
+                Step(
+                    crowd: crowd, event: event, answers: answers, statements: statements, unread: rulings.unread))
         }
     }
 

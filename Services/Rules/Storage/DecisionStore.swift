@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -9,6 +10,7 @@ struct DecisionStore: Sendable {
     let pool: PostgresPool
     /// What is let go at the end of quiet hours leaves spread over this time, so that a zone does not wake all at once.
     var spread = DecisionStore.usualSpread
+    var logger = Logger.rules
 
     static let usualSpread = Duration.seconds(600)
 
@@ -133,7 +135,7 @@ struct DecisionStore: Sendable {
         }
         var people = try await transaction.people(
             asked: fresh.flatMap(\.asked) + revoiced, charged: fresh.flatMap(\.charged),
-            watched: fresh.flatMap(\.watched), now: now)
+            watched: fresh.flatMap(\.watched), now: now, logger)
         try await transaction.told(fresh, &people, now: now)
         var writes = RulingWrites(decidedAt: now)
         for var event in events {
@@ -181,7 +183,7 @@ struct DecisionStore: Sendable {
     /// In the order of the keys, so that two batches with the same events wait for each other and do not deadlock. Answers
     /// which are new, and whether somebody was forgotten after one of them had happened.
     private static func insert(_ events: [EventRecord]) -> SQL {
-        let oldest = events.map(\.occurredAt).min() ?? .now
+        let oldest = events.map(\.occurredAt).min() ?? Timestamp(milliseconds: 0)
         return """
             INSERT INTO rules.event (key, app, source, id, type, rule_set, arrived_at)
             SELECT * FROM unnest(

@@ -4,18 +4,39 @@ import PushProtocol
 
 /// Rows of `rules.digest` and `rules.digest_item`, when buckets close.
 enum DigestRows {
+    /// A `WHERE` clause: the buckets that are due, the first so many of them.
     static func due(_ now: Timestamp) -> SQL {
+        "WHERE close_at <= \(now.date) AND dead_at IS NULL ORDER BY close_at LIMIT \(DigestStore.batch)"
+    }
+
+    /// The same for one bucket, if it is due.
+    static func due(_ now: Timestamp, only names: [String]) -> SQL {
         """
-        SELECT app, user_id, bucket, rule, planned_at, last_day, last_at FROM rules.digest
-        WHERE close_at <= \(now.date) ORDER BY close_at LIMIT \(DigestStore.batch) FOR UPDATE SKIP LOCKED
+        WHERE close_at <= \(now.date) AND dead_at IS NULL
+            AND app = \(names[0]) AND user_id = \(names[1]) AND bucket = \(names[2])
         """
+    }
+
+    static func select(_ which: SQL) -> SQL {
+        """
+        SELECT app, user_id, bucket, rule, planned_at, last_day, last_at FROM rules.digest \(which)
+        FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    /// The keys of buckets, which ``names(_:)`` reads.
+    static func keys(_ which: SQL) -> SQL { "SELECT app, user_id, bucket FROM rules.digest \(which)" }
+
+    /// App, user and bucket as they stand in a row, whether or not they can be read.
+    static func names(_ row: PostgresRow) throws(PostgresError) -> [String] {
+        [try row.decode(at: 0), try row.decode(at: 1), try row.decode(at: 2)]
     }
 
     static func items(_ keys: [BucketKey]) -> SQL {
         """
         SELECT app, user_id, bucket, item, notification, event, correlation, details::text, said_at, from_at, end_at, is_told,
             1 + coalesce((SELECT max(step) FROM rules.decision WHERE decision.notification = digest_item.notification), 0)
-        FROM rules.digest_item JOIN \(table(keys)) USING (app, user_id, bucket)
+        FROM rules.digest_item JOIN \(table(keys)) USING (app, user_id, bucket) WHERE dead_at IS NULL
         ORDER BY app, user_id, bucket, from_at, said_at, item
         """
     }

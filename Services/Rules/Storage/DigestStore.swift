@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -10,6 +11,7 @@ struct DigestStore: Sendable {
     static let batch = 200
 
     let pool: PostgresPool
+    var logger = Logger.rules
 
     /// A summary that could not be written, and why: its items are gone.
     struct Failure: Sendable {
@@ -18,36 +20,57 @@ struct DigestStore: Sendable {
     }
 
     /// Closes the buckets that are due: what they come to is put where what waits is, due now, and judged there like
-    /// everything else. Any number of processes may do this.
+    /// everything else. Any number of processes may do this. A bucket or an item that cannot be read, and a bucket that
+    /// cannot be closed, is marked as dead (``DeadRow``), and the others go on.
     ///
     /// - Returns: how many were looked at.
     func close(by book: RuleBook, now: Timestamp) async throws -> (taken: Int, failures: [Failure]) {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                var buckets: [Row] = []
-                for row in try await transaction.query(DigestRows.due(now)) { buckets.append(try Row(row)) }
-                guard !buckets.isEmpty else { return (0, []) }
-                let keys = buckets.map(\.key)
-                let items = try await items(of: keys, transaction)
-                let people = try await transaction.people(
-                    asked: keys.map(\.person), charged: [], watched: [], now: now)
-                var writes = RulingWrites(decidedAt: now)
-                var failures: [Failure] = []
-                for index in buckets.indices {
-                    buckets[index].bucket.items = items[buckets[index].key] ?? []
-                    let settings = people[buckets[index].key.person]?.settings ?? PersonalSettings()
-                    do throws(RenderError) {
-                        try buckets[index].close(by: book, settings, &writes, now: now)
-                    } catch {
-                        failures.append(Failure(app: buckets[index].key.person.app, error: error))
-                    }
+        let due = DigestRows.due(now)
+        let parts = try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await close(due, by: book, now: now) },
+                keys: { try await pool.query(DigestRows.keys(due)).map { try DigestRows.names($0) } },
+                alone: { names in try await close(DigestRows.due(now, only: names), by: book, now: now) },
+                dead: { DeadRow(table: .digest, app: $0[0], key: $0, reason: .failed) })
+        }
+        return (parts.reduce(0) { $0 + $1.taken }, parts.flatMap(\.failures))
+    }
+
+    private func close(
+        _ which: SQL, by book: RuleBook, now: Timestamp
+    ) async throws -> (taken: Int, failures: [Failure]) {
+        try await pool.transaction { transaction in
+            let rows = try await transaction.query(DigestRows.select(which))
+            var buckets: [Row] = []
+            var dead: [DeadRow] = []
+            for row in rows {
+                do { buckets.append(try Row(row)) } catch {
+                    let names = try DigestRows.names(row)
+                    dead.append(DeadRow(table: .digest, app: names[0], key: names, reason: .unreadable))
                 }
-                if !writes.isEmpty { try await transaction.execute(writes.sql()) }
-                try await transaction.execute(DigestRows.remove(buckets))
-                try await transaction.execute(DigestRows.markTold(buckets))
-                try await transaction.execute(DigestRows.update(buckets))
-                return (buckets.count, failures)
             }
+            try await transaction.bury(dead, logger)
+            guard !buckets.isEmpty else { return (rows.count, []) }
+            let keys = buckets.map(\.key)
+            let items = try await items(of: keys, transaction)
+            let people = try await transaction.people(
+                asked: keys.map(\.person), charged: [], watched: [], now: now, logger)
+            var writes = RulingWrites(decidedAt: now)
+            var failures: [Failure] = []
+            for index in buckets.indices {
+                buckets[index].bucket.items = items[buckets[index].key] ?? []
+                let settings = people[buckets[index].key.person]?.settings ?? PersonalSettings()
+                do throws(RenderError) {
+                    try buckets[index].close(by: book, settings, &writes, now: now)
+                } catch {
+                    failures.append(Failure(app: buckets[index].key.person.app, error: error))
+                }
+            }
+            if !writes.isEmpty { try await transaction.execute(writes.sql()) }
+            try await transaction.execute(DigestRows.remove(buckets))
+            try await transaction.execute(DigestRows.markTold(buckets))
+            try await transaction.execute(DigestRows.update(buckets))
+            return (rows.count, failures)
         }
     }
 
@@ -55,20 +78,28 @@ struct DigestStore: Sendable {
         of keys: [BucketKey], _ transaction: PostgresTransaction
     ) async throws -> [BucketKey: [Bucket.Item]] {
         var items: [BucketKey: [Bucket.Item]] = [:]
+        var dead: [DeadRow] = []
         for row in try await transaction.query(DigestRows.items(keys)) {
-            let key = try DigestRows.key(row)
-            items[key, default: []].append(
-                Bucket.Item(
-                    name: try row.decode(String.self, at: 3), notification: try row.decode(UUID.self, at: 4),
-                    event: try row.decode(UUID.self, at: 5), correlation: try row.decode(String.self, at: 6),
-                    values: try WireCoding.decode(
-                        JSONValue.self, from: Array(try row.decode(String.self, at: 7).utf8)),
-                    saidAt: Timestamp(try row.decode(Date.self, at: 8)),
-                    from: Timestamp(try row.decode(Date.self, at: 9)),
-                    end: try row.decode(Date?.self, at: 10).map(Timestamp.init),
-                    isTold: try row.decode(Bool.self, at: 11), step: Int(try row.decode(Int32.self, at: 12))))
+            do { items[try DigestRows.key(row), default: []].append(try Bucket.Item(row)) } catch {
+                let names = try DigestRows.names(row) + [try row.decode(String.self, at: 3)]
+                dead.append(DeadRow(table: .digestItem, app: names[0], key: names, reason: .unreadable))
+            }
         }
+        try await transaction.bury(dead, logger)
         return items
+    }
+}
+
+extension Bucket.Item {
+    /// - Parameter row: of ``DigestRows/items(_:)``.
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            name: try row.decode(String.self, at: 3), notification: try row.decode(UUID.self, at: 4),
+            event: try row.decode(UUID.self, at: 5), correlation: try row.decode(String.self, at: 6),
+            values: try WireCoding.decodeStored(JSONValue.self, from: try row.decode(String.self, at: 7)),
+            saidAt: Timestamp(try row.decode(Date.self, at: 8)), from: Timestamp(try row.decode(Date.self, at: 9)),
+            end: try row.decode(Date?.self, at: 10).map(Timestamp.init), isTold: try row.decode(Bool.self, at: 11),
+            step: Int(try row.decode(Int32.self, at: 12)))
     }
 }
 

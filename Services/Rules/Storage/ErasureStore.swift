@@ -22,7 +22,7 @@ struct ErasureStore: Sendable {
     /// - Parameter moment: when the registry forgot them.
     /// - Returns: whether there was something to do: not where this, or a later word, has been carried out.
     @discardableResult
-    func erase(_ person: PersonKey, at moment: Timestamp, now: Timestamp = .now) async throws -> Bool {
+    func erase(_ person: PersonKey, at moment: Timestamp, now: Timestamp) async throws -> Bool {
         try await Outage.ofDatabase {
             guard try await noteDown(person, at: moment) else { return false }
             // What is let go may be gathered, and what is gathered is let go: until there is neither.

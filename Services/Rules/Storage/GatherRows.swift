@@ -116,7 +116,7 @@ enum GatherRows {
             ON CONFLICT (app, user_id, bucket, item) DO UPDATE SET
                 notification = EXCLUDED.notification, event = EXCLUDED.event, correlation = EXCLUDED.correlation,
                 details = EXCLUDED.details, said_at = EXCLUDED.said_at, from_at = EXCLUDED.from_at,
-                end_at = EXCLUDED.end_at, is_told = false
+                end_at = EXCLUDED.end_at, is_told = false, dead_at = NULL, dead_reason = NULL
                 WHERE digest_item.said_at <= EXCLUDED.said_at
             """
     }
@@ -129,7 +129,7 @@ enum GatherRows {
             close_at = CASE WHEN new.count <= (
                 SELECT count(*) FROM rules.digest_item
                 WHERE (digest_item.app, digest_item.user_id, digest_item.bucket) = (new.app, new.user_id, new.bucket)
-                    AND NOT is_told AND from_at <= \(now.date)
+                    AND NOT is_told AND dead_at IS NULL AND from_at <= \(now.date)
             ) THEN '-infinity' ELSE least(digest.close_at, new.close_at) END
         FROM unnest(
             \(plans.map(\.key.person.app.rawValue)), \(plans.map(\.key.person.user.rawValue)),

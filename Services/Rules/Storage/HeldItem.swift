@@ -31,7 +31,8 @@ struct HeldItem: Sendable {
     func matter(_ rule: Rule) -> Matter {
         Matter(
             policy: rule.policy, isNoise: true, mutes: saying.mutes, thread: saying.content.thread,
-            expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary)
+            expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
+            isSendable: saying.isSendable)
     }
 
     /// What is scheduled is worth so long from when it is due.
@@ -95,7 +96,7 @@ extension HeldItem {
             item: try row.decode(String?.self, at: 11), saidAt: try row.decode(Date?.self, at: 12).map(Timestamp.init),
             isKept: try row.decode(Bool.self, at: 13),
             entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
-                try WireCoding.decode(Digest.Entry.self, from: Array(text.utf8))
+                try WireCoding.decodeStored(Digest.Entry.self, from: text)
             }, leaving: try row.decode(String?.self, at: 7).flatMap { Judgement.Answer(word: $0, until: nil) })
     }
 }
@@ -105,7 +106,7 @@ extension Saying {
     /// position on.
     init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {
         func content(_ text: String) throws(WireError) -> Content {
-            try WireCoding.decode(Content.self, from: Array(text.utf8))
+            try WireCoding.decodeStored(Content.self, from: text)
         }
         self.init(
             id: id, app: app, rule: try row.decode(String.self, at: column),

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -15,6 +16,7 @@ struct HeldStore: Sendable {
 
     let pool: PostgresPool
     var spread = DecisionStore.usualSpread
+    var logger = Logger.rules
 
     /// A notification that is to be published now.
     struct Release: Sendable {
@@ -24,26 +26,69 @@ struct HeldStore: Sendable {
     }
 
     /// Judges what is due in one transaction, and lends what is to be published, with what was lent before and not said
-    /// to be published in time. Any number of processes may do this: none gets what another has.
+    /// to be published in time. Any number of processes may do this: none gets what another has. A row that cannot be read
+    /// or judged is marked as dead (``DeadRow``), and the others go on.
     ///
-    /// - Returns: what to publish, and how much was looked at.
+    /// - Returns: what to publish, and how many rows were looked at.
     func release(by book: RuleBook, most: Int = batch, now: Timestamp) async throws -> (releases: [Release], taken: Int)
     {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                var items: [HeldItem] = []
-                // What many are told is one saying, and read once.
-                var sayings: [UUID: Saying] = [:]
-                for row in try await transaction.query(HeldStore.due(most, now)) {
+        let isDue = HeldStore.isDue(now)
+        let due: SQL = "WHERE \(isDue) ORDER BY held.due_at LIMIT \(most)"
+        let parts = try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await release(due, by: book, now: now) },
+                keys: {
+                    try await pool.query("SELECT held.notification FROM rules.held \(due)").map { row in
+                        try row.decode(UUID.self, at: 0)
+                    }
+                },
+                alone: { key in
+                    try await release("WHERE held.notification = \(key) AND \(isDue)", by: book, now: now)
+                },
+                dead: { DeadRow(table: .held, app: nil, key: [$0.uuidString.lowercased()], reason: .failed) })
+        }
+        return (parts.flatMap(\.releases), parts.reduce(0) { $0 + $1.taken })
+    }
+
+    private func release(
+        _ which: SQL, by book: RuleBook, now: Timestamp
+    ) async throws -> (releases: [Release], taken: Int) {
+        try await pool.transaction { transaction in
+            let rows = try await transaction.query(HeldStore.select(which))
+            var items: [HeldItem] = []
+            var dead: [DeadRow] = []
+            // What many are told is one saying, and read once.
+            var sayings: [UUID: Saying] = [:]
+            for row in rows {
+                let key = try row.decode(UUID.self, at: 0)
+                do {
                     let item = try HeldItem(row, known: sayings)
                     sayings[item.saying.id] = item.saying
                     items.append(item)
+                } catch {
+                    dead.append(
+                        DeadRow(
+                            table: .held, app: try? row.decode(String.self, at: 1), key: [key.uuidString.lowercased()],
+                            reason: .unreadable))
                 }
-                guard !items.isEmpty else { return ([], 0) }
-                items.sort(by: HeldItem.precedes)
-                try await judge(&items, by: book, transaction, now: now)
-                return (items.compactMap(\.release), items.count)
             }
+            try await transaction.bury(dead, logger)
+            guard !items.isEmpty else { return ([], rows.count) }
+            items.sort(by: HeldItem.precedes)
+            try await judge(&items, by: book, transaction, now: now)
+            return (items.compactMap(\.release), rows.count)
+        }
+    }
+
+    /// Marks what no message can carry.
+    func bury(_ notifications: [UUID], of app: AppID) async throws {
+        try await Outage.ofDatabase {
+            try await pool.bury(
+                notifications.map { notification in
+                    DeadRow(
+                        table: .held, app: app.rawValue, key: [notification.uuidString.lowercased()],
+                        reason: .unsendable)
+                }, logger)
         }
     }
 
@@ -68,7 +113,7 @@ struct HeldStore: Sendable {
         let charged = keys { $0.policy.isCapped || $1.isCritical($0.policy) }
         var people = try await transaction.people(
             asked: waiting.map { items[$0].person }, charged: charged,
-            watched: keys { rule, _ in rule.policy.presence != .ignored }, now: now)
+            watched: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
         var writes = RulingWrites(decidedAt: now)
         for index in waiting {
             let item = items[index]
@@ -110,14 +155,17 @@ struct HeldStore: Sendable {
         for index in counting { items[index].recipient.badge = Content.badge(unread[items[index].person] ?? 0) }
     }
 
-    private static func due(_ most: Int, _ now: Timestamp) -> SQL {
+    private static func isDue(_ now: Timestamp) -> SQL { "held.due_at <= \(now.date) AND held.dead_at IS NULL" }
+
+    /// - Parameter which: a `WHERE` clause, with its order and its limit.
+    private static func select(_ which: SQL) -> SQL {
         """
         SELECT held.notification, held.app, held.user_id, held.saying, held.event, held.badge, held.since, held.leaving,
             held.quiet_holds, held.step, held.kind, held.item, held.said_at, held.in_inbox, held.entry::text,
             saying.rule, saying.lane, saying.content::text, saying.mutes, saying.expires_at, saying.delivery,
             saying.correlation, saying.traceparent, saying.preview::text
         FROM rules.held JOIN rules.saying ON saying.id = held.saying
-        WHERE held.due_at <= \(now.date) ORDER BY held.due_at LIMIT \(most) FOR UPDATE OF held SKIP LOCKED
+        \(which) FOR UPDATE OF held SKIP LOCKED
         """
     }
 

@@ -1,10 +1,12 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
 /// What was said to people, as they find it.
 struct InboxStore: Sendable {
     let pool: PostgresPool
+    var logger = Logger.rules
 
     /// Which of an inbox are looked for.
     struct Page: Sendable {
@@ -15,7 +17,8 @@ struct InboxStore: Sendable {
         var thread: String?
     }
 
-    /// Part of an inbox, the latest first; and whether there is more of it.
+    /// Part of an inbox, the latest first; and whether there is more of it. An item that cannot be read is marked as dead
+    /// (``DeadRow``), and is in no inbox until an operator has decided about it.
     func list(_ person: PersonKey, _ page: Page) async throws -> (items: [InboxItem], isMore: Bool) {
         let before: SQL =
             page.before.map {
@@ -23,17 +26,43 @@ struct InboxStore: Sendable {
             } ?? ""
         let unread: SQL = page.isUnreadOnly ? "AND read_at IS NULL" : ""
         let thread: SQL = page.thread.map { "AND thread = \($0)" } ?? ""
-        let rows = try await pool.query(
-            """
+        let query: SQL = """
             SELECT \(Self.columns) FROM (
                 SELECT * FROM rules.inbox
-                WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) \(before) \(unread) \(thread)
+                WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND dead_at IS NULL
+                    \(before) \(unread) \(thread)
                 ORDER BY at DESC, notification LIMIT \(page.limit + 1)
             ) AS inbox JOIN rules.saying ON saying.id = inbox.saying ORDER BY inbox.at DESC, inbox.notification
-            """)
+            """
+        // A page that holds a dead item is read again, without it.
+        for _ in 0..<Self.mostReadings {
+            let rows = try await pool.query(query)
+            let items = try await readable(rows.prefix(page.limit), of: person)
+            if items.count == min(rows.count, page.limit) { return (items, rows.count > page.limit) }
+        }
+        return ([], false)
+    }
+
+    /// How often a page is read before it is given up as empty.
+    private static let mostReadings = 10
+
+    /// The items that can be read; the others are marked.
+    private func readable(_ rows: some Sequence<PostgresRow>, of person: PersonKey) async throws -> [InboxItem] {
         var items: [InboxItem] = []
-        for row in rows.prefix(page.limit) { items.append(try InboxItem(row, app: person.app)) }
-        return (items, rows.count > page.limit)
+        var dead: [DeadRow] = []
+        for row in rows {
+            do { items.append(try InboxItem(row, app: person.app)) } catch {
+                dead.append(try Self.dead(row, of: person.app))
+            }
+        }
+        try await pool.bury(dead, logger)
+        return items
+    }
+
+    /// - Parameter row: begins with ``columns``.
+    static func dead(_ row: PostgresRow, of app: AppID) throws(PostgresError) -> DeadRow {
+        let notification = try row.decode(UUID.self, at: 0).uuidString.lowercased()
+        return DeadRow(table: .inbox, app: app.rawValue, key: [notification], reason: .unreadable)
     }
 
     /// One item; `nil` if the person has no such.
@@ -42,9 +71,9 @@ struct InboxStore: Sendable {
             """
             SELECT \(Self.columns) FROM rules.inbox JOIN rules.saying ON saying.id = inbox.saying
             WHERE inbox.notification = \(id) AND inbox.app = \(person.app.rawValue)
-                AND inbox.user_id = \(person.user.rawValue)
+                AND inbox.user_id = \(person.user.rawValue) AND dead_at IS NULL
             """)
-        return try rows.first.map { try InboxItem($0, app: person.app) }
+        return try await readable(rows, of: person).first
     }
 
     /// How much a person has not read.
@@ -96,7 +125,7 @@ struct InboxStore: Sendable {
     static func countUnread(_ person: PersonKey) -> SQL {
         """
         SELECT count(*) FROM rules.inbox
-        WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL
+        WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue) AND read_at IS NULL AND dead_at IS NULL
         """
     }
 

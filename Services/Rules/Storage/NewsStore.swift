@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
@@ -13,6 +14,7 @@ struct NewsStore: Sendable {
     static let batch = 20
 
     let pool: PostgresPool
+    var logger = Logger.rules
 
     /// Whose news are looked for, and from which place on.
     struct Listener: Sendable {
@@ -36,7 +38,8 @@ struct NewsStore: Sendable {
     /// News for each listener, by its index, in order; and what is known of the people.
     ///
     /// Only what was written by transactions before the oldest that is still under way, since those that end later can add
-    /// nothing before it; or is older than ``patience``.
+    /// nothing before it; or is older than ``patience``. An item that cannot be read is marked as dead (``DeadRow``), and
+    /// the others go on.
     func news(
         for listeners: [Listener], now: Timestamp
     ) async throws -> (items: [Int: [Item]], people: [PersonKey: Person]) {
@@ -44,16 +47,23 @@ struct NewsStore: Sendable {
         return try await pool.transaction { transaction in
             let rows = try await transaction.query(Self.query(listeners, now: now))
             var items: [Int: [Item]] = [:]
+            var dead: [DeadRow] = []
             for row in rows {
                 let index = try row.decode(Int.self, at: "listener")
-                let item = try InboxItem(row, app: listeners[index].person.app)
+                let app = listeners[index].person.app
                 let number = UInt64(try row.decode(String.self, at: "transaction")) ?? 0
-                items[index, default: []].append(
-                    Item(item: item, place: NewsPlace(transaction: number, id: item.id)))
+                do {
+                    let item = try InboxItem(row, app: app)
+                    items[index, default: []].append(
+                        Item(item: item, place: NewsPlace(transaction: number, id: item.id)))
+                } catch {
+                    dead.append(try InboxStore.dead(row, of: app))
+                }
             }
+            try await transaction.bury(dead, logger)
             let keys = items.keys.map { listeners[$0].person }
             guard !keys.isEmpty else { return ([:], [:]) }
-            return (items, try await transaction.people(asked: keys, charged: [], watched: keys, now: now))
+            return (items, try await transaction.people(asked: keys, charged: [], watched: keys, now: now, logger))
         }
     }
 
@@ -69,7 +79,7 @@ struct NewsStore: Sendable {
             CROSS JOIN LATERAL (
                 SELECT * FROM rules.inbox
                 WHERE inbox.app = listener.app AND inbox.user_id = listener.user_id AND inbox.at > listener.since
-                    AND inbox.read_at IS NULL
+                    AND inbox.read_at IS NULL AND inbox.dead_at IS NULL
                     AND (inbox.written < pg_snapshot_xmin(pg_current_snapshot()) OR inbox.at < \(settled.date))
                     AND inbox.written >= listener.written
                     AND (inbox.written > listener.written OR inbox.notification > listener.notification)

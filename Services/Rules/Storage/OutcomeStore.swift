@@ -11,7 +11,7 @@ struct OutcomeStore: Sendable {
     /// Keeps a batch. An answer that is known already changes nothing; nor does one about what was not decided here, or
     /// for somebody who has been forgotten since: what an audience is told is its campaign's affair. Of whom the upstream
     /// wants to know, there is something to tell.
-    func keep(_ messages: [Outcomes], now: Timestamp = .now) async throws {
+    func keep(_ messages: [Outcomes], now: Timestamp) async throws {
         let rows = messages.flatMap { message in message.outcomes.map { (origin: message.origin, outcome: $0) } }
         guard !rows.isEmpty else { return }
         let reasons = rows.map(\.outcome.answer.reason)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
@@ -7,23 +8,29 @@ extension PostgresTransaction {
     /// transaction ends, so that two decisions about a person never see the same free place under a cap. They are locked in
     /// the order of their bytes, so that two batches with the same people wait for each other and do not deadlock.
     ///
+    /// Settings that cannot be read whole do not fail. The readable part counts, and the row is marked (``DeadRow``).
+    ///
     /// - Parameter watched: of whom it matters where they are looking.
     func people(
-        asked: [PersonKey], charged: [PersonKey], watched: [PersonKey], now: Timestamp
+        asked: [PersonKey], charged: [PersonKey], watched: [PersonKey], now: Timestamp, _ logger: Logger
     ) async throws -> [PersonKey: Person] {
         var people: [PersonKey: Person] = [:]
+        var dead: [DeadRow] = []
         let charged = Set(charged)
         let others = Set(asked).subtracting(charged)
         if !charged.isEmpty {
             let keys = charged.sorted()
             try await execute(PersonRows.make(keys))
-            for row in try await query(PersonRows.select(keys, lock: true)) { try PersonRows.read(row, into: &people) }
+            for row in try await query(PersonRows.select(keys, lock: true)) {
+                try PersonRows.read(row, into: &people, &dead)
+            }
         }
         if !others.isEmpty {
             for row in try await query(PersonRows.select(others.sorted(), lock: false)) {
-                try PersonRows.read(row, into: &people)
+                try PersonRows.read(row, into: &people, &dead)
             }
         }
+        try await bury(dead, logger)
         if !watched.isEmpty {
             for row in try await query(PersonRows.leases(Set(watched).sorted(), now: now)) {
                 let lease = Person.Lease(
@@ -67,10 +74,19 @@ enum PersonRows {
         PersonKey(app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
     }
 
-    fileprivate static func read(_ row: PostgresRow, into people: inout [PersonKey: Person]) throws {
-        var person = Person()
-        person.settings = try WireCoding.decode(PersonalSettings.self, from: row.decode(JSONB.self, at: 2).utf8)
-        person.logs = try WireCoding.decode([String: [Timestamp]].self, from: row.decode(JSONB.self, at: 3).utf8)
-        people[try key(row)] = person
+    fileprivate static func read(
+        _ row: PostgresRow, into people: inout [PersonKey: Person], _ dead: inout [DeadRow]
+    ) throws(PostgresError) {
+        let key = try key(row)
+        let settings = PersonalSettings.stored(try row.decode(JSONB.self, at: 2).text)
+        let logs = try? WireCoding.decodeStored(
+            [String: [Timestamp]].self, from: try row.decode(JSONB.self, at: 3).text)
+        people[key] = Person(settings: settings.value, logs: logs ?? [:])
+        if !settings.isWhole || logs == nil { dead.append(PersonRows.dead(key)) }
+    }
+
+    static func dead(_ key: PersonKey) -> DeadRow {
+        DeadRow(
+            table: .person, app: key.app.rawValue, key: [key.app.rawValue, key.user.rawValue], reason: .unreadable)
     }
 }

@@ -5,16 +5,18 @@ import PushProtocol
 struct PreferenceStore: Sendable {
     let pool: PostgresPool
 
-    /// What a person has chosen; nothing for whoever was never heard of.
+    /// A person's settings; the usual ones where none are stored. Of settings that cannot be read whole, the readable part
+    /// (``PersonalSettings/stored(_:)``).
     func settings(of person: PersonKey) async throws -> PersonalSettings {
         let rows = try await pool.query(
             """
             SELECT settings FROM rules.person WHERE app = \(person.app.rawValue) AND user_id = \(person.user.rawValue)
             """)
-        return try rows.first.map(Self.settings) ?? PersonalSettings()
+        return try rows.first.map { try Self.settings($0) } ?? PersonalSettings()
     }
 
-    /// Changes what a person has chosen. Of two changes at the same time the second sees the first.
+    /// Changes what a person has chosen. Of two changes at the same time the second sees the first. Settings that could not be
+    /// read whole can be after that.
     ///
     /// - Parameter change: may run more than once; what it throws leaves everything as it was.
     func change(
@@ -27,15 +29,18 @@ struct PreferenceStore: Sendable {
             let row = try await transaction.query(
                 "SELECT settings FROM rules.person WHERE app = \(app) AND user_id = \(user) FOR UPDATE"
             ).first
-            let changed = try change(try row.map(Self.settings) ?? PersonalSettings())
+            let changed = try change(try row.map { try Self.settings($0) } ?? PersonalSettings())
             let stored = JSONB(utf8: try WireCoding.encode(changed))
             try await transaction.execute(
-                "UPDATE rules.person SET settings = \(stored) WHERE app = \(app) AND user_id = \(user)")
+                """
+                UPDATE rules.person SET settings = \(stored), dead_at = NULL, dead_reason = NULL
+                WHERE app = \(app) AND user_id = \(user)
+                """)
             return changed
         }
     }
 
-    private static func settings(_ row: PostgresRow) throws -> PersonalSettings {
-        try WireCoding.decode(PersonalSettings.self, from: try row.decode(JSONB.self, at: 0).utf8)
+    private static func settings(_ row: PostgresRow) throws(PostgresError) -> PersonalSettings {
+        PersonalSettings.stored(try row.decode(JSONB.self, at: 0).text).value
     }
 }

@@ -22,7 +22,10 @@ struct RemnantStore: Sendable {
 
     /// Deletes what is over, a batch of each kind. Any number of processes may do this.
     ///
+    /// A table that cannot be swept keeps no other from being swept.
+    ///
     /// - Returns: how many rows of each table; and whether there may be more.
+    /// - Throws: the first failure, when every other table was swept.
     func sweep(now: Timestamp) async throws -> (deleted: [String: Int], isMore: Bool) {
         func before(_ age: Duration) -> Date { (now - age).date }
         let past = before(Self.patience)
@@ -49,16 +52,22 @@ struct RemnantStore: Sendable {
             ),
         ]
         var deleted: [String: Int] = [:]
+        var failure: (any Error)?
         for (name, over) in conditions {
             let table: SQL = "rules.\(identifier: name)"
-            deleted[name] = try await Outage.ofDatabase {
-                try await pool.execute(
-                    """
-                    DELETE FROM \(table) WHERE ctid = ANY(ARRAY(
-                        SELECT ctid FROM \(table) WHERE \(over) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED))
-                    """)
+            do {
+                deleted[name] = try await Outage.ofDatabase {
+                    try await pool.execute(
+                        """
+                        DELETE FROM \(table) WHERE ctid = ANY(ARRAY(
+                            SELECT ctid FROM \(table) WHERE \(over) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED))
+                        """)
+                }
+            } catch let error where error.isOfTheWork {
+                failure = failure ?? error
             }
         }
+        if let failure { throw failure }
         return (deleted, deleted.values.contains(Self.batch))
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Messaging
 import Postgres
 import PushProtocol
@@ -11,15 +12,17 @@ struct ReportStore: Sendable {
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool
+    var logger = Logger.rules
 
-    /// Takes what there is news of. Any number of processes may do this: none gets what another has.
+    /// Takes what there is news of. Any number of processes may do this: none gets what another has. A row that
+    /// cannot be read is marked as dead (``DeadRow``), and the others go on.
     func take(now: Timestamp) async throws -> [DeliveryReport] {
         try await Outage.ofDatabase {
             var reports: [DeliveryReport] = []
             let rows = try await pool.query(
                 """
                 WITH due AS (
-                    SELECT notification FROM rules.report WHERE due_at <= \(now.date)
+                    SELECT notification FROM rules.report WHERE due_at <= \(now.date) AND dead_at IS NULL
                     ORDER BY due_at LIMIT \(ReportStore.batch) FOR UPDATE SKIP LOCKED
                 ), lent AS (
                     UPDATE rules.report SET due_at = \((now + ReportStore.lease).date) FROM due
@@ -29,16 +32,29 @@ struct ReportStore: Sendable {
                     coalesce(delivery.push_sent, false), coalesce(delivery.devices, 0), coalesce(delivery.is_failed, false)
                 FROM lent LEFT JOIN rules.delivery ON delivery.notification = lent.notification
                 """)
+            var dead: [DeadRow] = []
             for row in rows {
-                reports.append(
-                    DeliveryReport(
-                        notification: try row.decode(UUID.self, at: 0), app: try row.decode(AppID.self, at: 1),
-                        user: try row.decode(UserID.self, at: 2), rule: try row.decode(String.self, at: 3),
-                        event: try row.decode(String.self, at: 4), dueAt: Timestamp(try row.decode(Date.self, at: 5)),
-                        isPushSent: try row.decode(Bool.self, at: 6), devices: try row.decode(Int.self, at: 7),
-                        isFailed: try row.decode(Bool.self, at: 8)))
+                do { reports.append(try DeliveryReport(row)) } catch {
+                    dead.append(
+                        DeadRow(
+                            table: .report, app: try row.decode(String.self, at: 1),
+                            key: [try row.decode(UUID.self, at: 0).uuidString.lowercased()], reason: .unreadable))
+                }
             }
+            try await pool.bury(dead, logger)
             return reports
+        }
+    }
+
+    /// Marks what no message can carry.
+    func bury(_ report: DeliveryReport) async throws {
+        try await Outage.ofDatabase {
+            try await pool.bury(
+                [
+                    DeadRow(
+                        table: .report, app: report.app.rawValue, key: [report.notification.uuidString.lowercased()],
+                        reason: .unsendable)
+                ], logger)
         }
     }
 
@@ -54,5 +70,17 @@ struct ReportStore: Sendable {
                 WHERE report.notification = new.notification AND report.due_at = new.due_at
                 """)
         }
+    }
+}
+
+extension DeliveryReport {
+    /// - Parameter row: of ``ReportStore/take(now:)``.
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            notification: try row.decode(UUID.self, at: 0), app: try row.decode(AppID.self, at: 1),
+            user: try row.decode(UserID.self, at: 2), rule: try row.decode(String.self, at: 3),
+            event: try row.decode(String.self, at: 4), dueAt: Timestamp(try row.decode(Date.self, at: 5)),
+            isPushSent: try row.decode(Bool.self, at: 6), devices: try row.decode(Int.self, at: 7),
+            isFailed: try row.decode(Bool.self, at: 8))
     }
 }

@@ -70,7 +70,7 @@ private enum SignalRows {
     static func unread(_ people: [PersonKey]) -> SQL {
         """
         SELECT app, user_id, count(*) FROM rules.inbox JOIN \(PersonRows.table(people)) USING (app, user_id)
-        WHERE read_at IS NULL GROUP BY app, user_id
+        WHERE read_at IS NULL AND dead_at IS NULL GROUP BY app, user_id
         """
     }
 }

@@ -12,15 +12,23 @@ struct TallyStore: Sendable {
     ///
     /// Any number of processes may do this: one counts at a time, the others find nothing to do.
     ///
+    /// An hour that cannot be counted keeps no other from being counted; it is counted with the next call, if it can be.
+    ///
     /// - Returns: the hours that were counted.
+    /// - Throws: the first failure, when every other hour was counted.
     @discardableResult
     func count(now: Timestamp) async throws -> [Timestamp] {
         var counted: [Timestamp] = []
+        var failure: (any Error)?
         for hour in TallyPlan.due(try await countedHours(now: now), now: now) where !Task.isCancelled {
-            switch try await count(hour, now: now) {
-            case .done: counted.append(hour)
-            case .doneByAnother: continue
-            case .othersAreAtIt: return counted
+            do {
+                switch try await count(hour, now: now) {
+                case .done: counted.append(hour)
+                case .doneByAnother: continue
+                case .othersAreAtIt: return counted
+                }
+            } catch let error where error.isOfTheWork {
+                failure = failure ?? error
             }
         }
         let past = (now - TallyPlan.retention).date
@@ -29,6 +37,7 @@ struct TallyStore: Sendable {
                 try await pool.execute("DELETE FROM \(table) WHERE hour < \(past)")
             }
         }
+        if let failure { throw failure }
         return counted
     }
 

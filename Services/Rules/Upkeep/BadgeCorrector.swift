@@ -24,7 +24,8 @@ struct BadgeCorrector: Service {
     let store: BadgeStore
     let shelf: RuleShelf
     let bus: any MessageBus
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -37,7 +38,7 @@ struct BadgeCorrector: Service {
     /// Corrects all that is due.
     func correctDue() async throws {
         while true {
-            let taken = try await store.take(now: now())
+            let taken = try await store.take(now: try await now())
             try await publish(taken)
             guard taken.count == BadgeStore.batch, !Task.isCancelled else { return }
         }
@@ -45,16 +46,23 @@ struct BadgeCorrector: Service {
 
     private func publish(_ taken: [BadgeStore.Correction]) async throws {
         let book = shelf.book
+        let now = try await now()
         var done: [BadgeStore.Correction] = []
         for (app, corrections) in Dictionary(grouping: taken, by: \.person.app) {
             let use = book.ruleSets[app]?.badgeUse ?? .none
             let needed = corrections.filter { use.correction(unread: $0.unread) != nil }
             done += corrections.filter { use.correction(unread: $0.unread) == nil }
             guard !needed.isEmpty else { continue }
-            let notification = notification(to: needed, of: app, use)
-            let message = try Outbound(
-                notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
-            ).message(from: service)
+            let notification = notification(to: needed, of: app, use, now: now)
+            let message: AMQPMessage
+            do throws(WireError) {
+                message = try Outbound(
+                    notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
+                ).message(from: service)
+            } catch {
+                try await store.bury(needed)
+                continue
+            }
             if try await bus.post([message], kind: "A badge correction", logger: logger) == [true] {
                 done += needed
                 count(needed.count, app)
@@ -64,7 +72,7 @@ struct BadgeCorrector: Service {
     }
 
     private func notification(
-        to corrections: [BadgeStore.Correction], of app: AppID, _ use: BadgeUse
+        to corrections: [BadgeStore.Correction], of app: AppID, _ use: BadgeUse, now: Timestamp
     ) -> Notification {
         let recipients = corrections.map { correction in
             let person = correction.person

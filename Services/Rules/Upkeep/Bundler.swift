@@ -12,7 +12,8 @@ struct Bundler: Service {
 
     let store: DigestStore
     let shelf: RuleShelf
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -25,7 +26,7 @@ struct Bundler: Service {
     /// Closes all that is due.
     func closeDue() async throws {
         while true {
-            let (taken, failures) = try await store.close(by: shelf.book, now: now())
+            let (taken, failures) = try await store.close(by: shelf.book, now: try await now())
             for failure in failures {
                 logger.error(
                     "A digest cannot be written and is left out: its rule has changed since its items came",

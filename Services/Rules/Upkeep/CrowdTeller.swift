@@ -17,7 +17,8 @@ struct CrowdTeller: Service {
     let shelf: RuleShelf
     let bus: any MessageBus
     var courtesy = Courtesy()
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -41,11 +42,11 @@ struct CrowdTeller: Service {
     ///
     /// - Returns: whether any was due.
     func tellNext() async throws -> Bool {
-        switch try await store.advance(by: shelf.book, now: now()) {
+        switch try await store.advance(by: shelf.book, now: try await now()) {
         case .nothing: return false
         case .walked: return true
         case .decided(let step):
-            if try await publish(step) { try await store.confirm(step, now: now()) }
+            if try await publish(step) { try await store.confirm(step, now: try await now()) }
             return true
         }
     }

@@ -39,13 +39,13 @@ final class InboxHub: Service {
 
     private let store: NewsStore
     private let shelf: RuleShelf
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let logger: Logger
     private let state = Mutex(State())
 
     init(
-        store: NewsStore, shelf: RuleShelf, now: @escaping @Sendable () -> Timestamp = { .now },
+        store: NewsStore, shelf: RuleShelf, now: @escaping @Sendable () async throws -> Timestamp,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) {
         self.store = store
@@ -60,7 +60,7 @@ final class InboxHub: Service {
 
     /// Somebody who hears of what comes after a place, or from now on.
     func listener(_ person: PersonKey, after place: NewsPlace?) async throws -> NewsStore.Listener {
-        let now = now()
+        let now = try await now()
         if let place {
             return NewsStore.Listener(person: person, after: place, since: now - NewsStore.horizon)
         }
@@ -109,20 +109,41 @@ final class InboxHub: Service {
         for listener in waiting.values { listener.continuation.resume(returning: .end) }
     }
 
-    /// Looks once, for everybody.
+    /// Looks once for the news of all listeners. A listener whose news cannot be read stops no other listener.
     func look() async throws {
         let waiting = state.withLock { $0.waiting.map { ($0.key, $0.value.listener) } }
         tell(waiting.count)
         for start in stride(from: 0, to: waiting.count, by: Self.batch) {
             let part = Array(waiting[start..<min(start + Self.batch, waiting.count)])
-            let now = now()
-            let (news, people) = try await store.news(for: part.map(\.1), now: now)
-            for (index, items) in news {
-                let (number, listener) = part[index]
-                let person = people[listener.person] ?? Person()
-                guard let place = items.last?.place else { continue }
-                resume(number, .news(items.filter { isShown($0.item, to: person, now: now) }, until: place))
+            try await look(for: part[...])
+        }
+    }
+
+    private func look(for part: ArraySlice<(UInt64, NewsStore.Listener)>) async throws {
+        do {
+            try await tellNews(to: Array(part))
+        } catch let error where error.isOfTheWork {
+            guard part.count > 1 else {
+                logger.warning(
+                    "The news of a listener cannot be read; its stream ends",
+                    metadata: [LogKey.app: "\(part.first?.1.person.app.rawValue ?? "-")", LogKey.error: "\(error)"])
+                for (number, _) in part { resume(number, .end) }
+                return
             }
+            let middle = part.startIndex + part.count / 2
+            try await look(for: part[..<middle])
+            try await look(for: part[middle...])
+        }
+    }
+
+    private func tellNews(to part: [(UInt64, NewsStore.Listener)]) async throws {
+        let now = try await now()
+        let (news, people) = try await store.news(for: part.map(\.1), now: now)
+        for (index, items) in news {
+            let (number, listener) = part[index]
+            let person = people[listener.person] ?? Person()
+            guard let place = items.last?.place else { continue }
+            resume(number, .news(items.filter { isShown($0.item, to: person, now: now) }, until: place))
         }
     }
 

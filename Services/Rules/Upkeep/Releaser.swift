@@ -18,7 +18,8 @@ struct Releaser: Service {
     let shelf: RuleShelf
     let bus: any MessageBus
     let courtesy: Courtesy
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -33,7 +34,7 @@ struct Releaser: Service {
         while true {
             let begun = ContinuousClock.now
             let most = courtesy.step(of: HeldStore.batch, orOnly: HeldStore.smallBatch)
-            let (releases, taken) = try await store.release(by: shelf.book, most: most, now: now())
+            let (releases, taken) = try await store.release(by: shelf.book, most: most, now: try await now())
             try await publish(releases)
             guard taken == most, !Task.isCancelled else { return }
             try await Task.sleep(for: courtesy.rest(after: .now - begun))
@@ -41,12 +42,20 @@ struct Releaser: Service {
     }
 
     private func publish(_ releases: [HeldStore.Release]) async throws {
-        let parcels = Parcel.parcels(releases)
-        let messages = try parcels.map { parcel in
-            try Outbound(
-                parcel.notification, to: .notifications,
-                routingKey: RoutingKey.notification(parcel.notification.lane, parcel.notification.app)
-            ).message(from: service)
+        var parcels: [Parcel] = []
+        var messages: [AMQPMessage] = []
+        for parcel in Parcel.parcels(releases) {
+            let (app, recipients) = (parcel.notification.app, parcel.notification.recipients)
+            do throws(WireError) {
+                messages.append(
+                    try Outbound(
+                        parcel.notification, to: .notifications,
+                        routingKey: RoutingKey.notification(parcel.notification.lane, app)
+                    ).message(from: service))
+                parcels.append(parcel)
+            } catch {
+                try await store.bury(recipients.map(\.notification), of: app)
+            }
         }
         var published: [UUID] = []
         let answers = try await bus.post(messages, kind: "A notification", logger: logger)

@@ -17,7 +17,8 @@ struct Reporter: Service {
     let service: String
     let store: ReportStore
     let bus: any MessageBus
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     static func routingKey(_ app: AppID) -> String { "event.reported.\(app.rawValue)" }
@@ -32,9 +33,19 @@ struct Reporter: Service {
     /// Tells all news.
     func report() async throws {
         while true {
-            let reports = try await store.take(now: now())
-            guard !reports.isEmpty else { return }
-            let messages = try reports.map { try message($0) }
+            let now = try await now()
+            let taken = try await store.take(now: now)
+            guard !taken.isEmpty else { return }
+            var reports: [DeliveryReport] = []
+            var messages: [AMQPMessage] = []
+            for report in taken {
+                do throws(WireError) {
+                    messages.append(try message(report, at: now))
+                    reports.append(report)
+                } catch {
+                    try await store.bury(report)
+                }
+            }
             var told: [DeliveryReport] = []
             for (report, answer) in zip(reports, try await bus.publish(messages)) {
                 switch answer {
@@ -52,17 +63,17 @@ struct Reporter: Service {
                 told.append(report)
             }
             try await store.told(told)
-            guard reports.count == ReportStore.batch, !Task.isCancelled else { return }
+            guard taken.count == ReportStore.batch, !Task.isCancelled else { return }
         }
     }
 
-    private func message(_ report: DeliveryReport) throws(WireError) -> AMQPMessage {
+    private func message(_ report: DeliveryReport, at now: Timestamp) throws(WireError) -> AMQPMessage {
         AMQPMessage(
             exchange: ExchangeName.notifications.name, routingKey: Reporter.routingKey(report.app),
             properties: AMQPProperties(
                 contentType: CloudEvents.structuredContentType, messageID: report.id.uuidString.lowercased(),
                 correlationID: report.event, type: DeliveryReport.eventType, appID: service, persistent: true),
-            body: try report.body(at: now()))
+            body: try report.body(at: now))
     }
 
     /// | name | kind | labels | counts |

@@ -6,21 +6,32 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Takes rule files up when they change. Files with a mistake are refused, every mistake is told, and what was in force
-/// stays so. Runs until graceful shutdown.
+/// Takes rule files up when they change. Files with a mistake are refused, and so are files that lack the rules of an app
+/// which had some and is still configured. Every reason is logged, and the rules from before stay in force. Runs until
+/// graceful shutdown.
 final class RuleReloader: Service {
     /// How often it looks.
     static let pace = Duration.seconds(2)
 
     private let directory: String
     private let shelf: RuleShelf
+    /// The apps of `HELIOGRAPH_APPS`.
+    private let apps: Set<AppID>
+    private let condition: Readiness.Condition?
     private let logger: Logger
     /// The text of all files when it looked last; `nil` when they could not be read.
     private let seen: Mutex<[String: Data?]?>
 
-    init(directory: String, shelf: RuleShelf, logger: Logger) {
+    /// - Parameters:
+    ///   - apps: those that are configured: none of them may lose its rules.
+    ///   - condition: a condition of readiness, degraded as long as files are refused.
+    init(
+        directory: String, shelf: RuleShelf, apps: Set<AppID>, condition: Readiness.Condition? = nil, logger: Logger
+    ) {
         self.directory = directory
         self.shelf = shelf
+        self.apps = apps
+        self.condition = condition
         self.logger = logger
         seen = Mutex(RuleDirectory.texts(directory))
     }
@@ -41,9 +52,20 @@ final class RuleReloader: Service {
             return true
         }
         guard isNews else { return }
-        do {
+        do throws(RuleFileError) {
             let book = try RuleDirectory.load(directory)
             let before = shelf.book
+            let lost = before.ruleSets.keys.filter { book.ruleSets[$0] == nil && apps.contains($0) }.sorted()
+            guard lost.isEmpty else {
+                throw RuleFileError(
+                    problems: lost.map { app in
+                        RuleProblem(
+                            file: "\(app).yaml", line: 1, key: "",
+                            problem:
+                                "the file is gone, and \(app) is still in HELIOGRAPH_APPS; put it back, or take the "
+                                + "app out of HELIOGRAPH_APPS and restart")
+                    })
+            }
             shelf.put(book)
             tell(isRefused: false)
             for ruleSet in book.ruleSets.values where before.ruleSets[ruleSet.app]?.version != ruleSet.version {
@@ -69,8 +91,9 @@ final class RuleReloader: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_rules_files_refused` | gauge | | 1 as long as the rule files are not those in force, because of a mistake in them |
+    /// | `heliograph_rules_files_refused` | gauge | | 1 as long as the rule files are not those in force, because of a mistake in them or because an app would lose its rules |
     private func tell(isRefused: Bool) {
+        condition?.set(isRefused ? .degraded("the rule files are refused; those from before stay in force") : .holds)
         Gauge(label: "heliograph_rules_files_refused").record(isRefused ? 1 : 0)
     }
 }

@@ -16,7 +16,8 @@ struct Sweeper: Service {
     let history: HistoryStore
     let terms: HistoryTerms
     var pause = Sweeper.usualPause
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -26,24 +27,44 @@ struct Sweeper: Service {
         ).run { try await sweep() }
     }
 
-    /// Looks at everything once.
+    /// Looks at everything once. A table that cannot be swept keeps no other from being swept.
+    ///
+    /// - Throws: the first failure, when everything else was swept.
     func sweep() async throws {
+        var failure: (any Error)?
+        do { try await sweepRemnants() } catch let error where error.isOfTheWork { failure = error }
+        for table in HistoryStore.Table.allCases {
+            do {
+                guard try await sweep(table) else { break }
+            } catch let error where error.isOfTheWork {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func sweepRemnants() async throws {
         var isMore = true
         while isMore {
-            let swept = try await remnants.sweep(now: now())
+            let swept = try await remnants.sweep(now: try await now())
             for (table, count) in swept.deleted { tell(count, table) }
             isMore = swept.isMore
             try await Task.sleep(for: pause)
         }
-        for table in HistoryStore.Table.allCases {
-            var place: Date?
-            repeat {
-                guard let step = try await history.advance(table, after: place, terms, now: now()) else { return }
-                tell(step.deleted, table.rawValue)
-                place = step.place
-                try await Task.sleep(for: pause)
-            } while place != nil
-        }
+    }
+
+    /// - Returns: whether it is this process's turn.
+    private func sweep(_ table: HistoryStore.Table) async throws -> Bool {
+        var place: Date?
+        repeat {
+            guard let step = try await history.advance(table, after: place, terms, now: try await now()) else {
+                return false
+            }
+            tell(step.deleted, table.rawValue)
+            place = step.place
+            try await Task.sleep(for: pause)
+        } while place != nil
+        return true
     }
 
     /// | name | kind | labels | counts |

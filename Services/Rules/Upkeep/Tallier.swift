@@ -11,7 +11,8 @@ struct Tallier: Service {
     static let share = 20
 
     let store: TallyStore
-    var now: @Sendable () -> Timestamp = { .now }
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -20,7 +21,7 @@ struct Tallier: Service {
             relief: "What came of the rules is counted again", logger: logger
         ).runPausing {
             let start = ContinuousClock.now
-            try await store.count(now: now())
+            try await store.count(now: try await now())
             return Self.rest(after: .now - start)
         }
     }

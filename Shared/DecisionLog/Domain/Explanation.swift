@@ -95,6 +95,7 @@ extension Explanation {
         "done": "an event said that it need not be told any more",
         "replaced": "a later event about the same thing has taken its place",
         "repeated": "the same was said to this person not long ago",
+        "unsendable": "no message can carry it: it is too large, or nests too deep",
         "rule-gone": "the rule file has no such rule any more",
     ]
 

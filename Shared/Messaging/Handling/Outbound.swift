@@ -29,10 +29,13 @@ package final class Outbound: Sendable {
 
     /// A message of ours, encoded, with its ids taken from its trace.
     ///
-    /// - Throws: `WireError.tooLarge` for a body that the next stage would refuse.
+    /// - Throws: `WireError.tooLarge` or `.tooDeep` for a body that the next stage would refuse.
     package convenience init<Message: WireMessage>(
         _ message: Message, to exchange: ExchangeName, routingKey: String
     ) throws(WireError) {
+        if let content = message.nestedContent, content.depth >= WireCoding.maximumDepth {
+            throw .tooDeep(limit: WireCoding.maximumDepth)
+        }
         let body = try message.wireBody()
         guard body.count <= WireCoding.maximumBodySize else {
             throw .tooLarge(bytes: body.count, limit: WireCoding.maximumBodySize)

@@ -24,6 +24,21 @@ package enum WireCoding {
         return try parse(type, body, maximumSize)
     }
 
+    /// Decodes a document that this project stored itself. Neither its size nor its nesting is limited: both were limited
+    /// where the document entered, and storing it may have wrapped or lengthened it.
+    package static func decodeStored<Document: Decodable>(
+        _ type: Document.Type, from text: String
+    ) throws(WireError) -> Document {
+        try decodeUnlimited(type, Array(text.utf8))
+    }
+
+    /// The same for any JSON value.
+    package static func decodeStored(_ type: JSONValue.Type, from text: String) throws(WireError) -> JSONValue {
+        let body = Array(text.utf8)
+        if let value = JSONValue.read(body) { return value }
+        return try decodeUnlimited(type, body)
+    }
+
     /// The text that the member `name` of an object is; `nil` where it is none, or the body no JSON. For answers of which
     /// only that is wanted.
     package static func text(of name: StaticString, in body: [UInt8]) -> String? {
@@ -52,6 +67,12 @@ package enum WireCoding {
     ) throws(WireError) -> Message {
         guard body.count <= maximumSize else { throw .tooLarge(bytes: body.count, limit: maximumSize) }
         try JSONScan.check(body, maximumDepth: maximumDepth)
+        return try decodeUnlimited(type, body)
+    }
+
+    private static func decodeUnlimited<Message: Decodable>(
+        _ type: Message.Type, _ body: [UInt8]
+    ) throws(WireError) -> Message {
         do {
             return try JSONDecoder().decode(type, from: Data(body))
         } catch let error as DecodingError {

@@ -7,6 +7,9 @@ package enum CloudEvents {
     package static let maximumAttributeLength = 1024
     /// The same for `id` and `type`, which travel on as AMQP short strings.
     package static let maximumNameLength = WireCoding.maximumShortString
+    /// The deepest nesting of an event's data. Eight levels less than any message may have: on its way a part of the data
+    /// is wrapped in contents, notifications, digests and pushes.
+    package static let maximumDataDepth = WireCoding.maximumDepth - 8
     package static let structuredContentType = "application/cloudevents+json"
 
     /// Reads an event from a delivery.
@@ -45,6 +48,7 @@ package enum CloudEvents {
     private static func event(
         app: AppID, data: JSONValue, headers: [String: String], attribute: (String) -> JSONValue?
     ) throws(WireError) -> DomainEvent {
+        guard data.depth <= maximumDataDepth else { throw .tooDeep(limit: maximumDataDepth) }
         func text(_ name: String, limit: Int = maximumAttributeLength) throws(WireError) -> String? {
             switch attribute(name) {
             case nil, .null: return nil

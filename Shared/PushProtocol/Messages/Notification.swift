@@ -31,6 +31,8 @@ package struct Notification: WireMessage, Hashable {
     /// The longest scope, in characters, as of a registration's.
     package static let maximumScope = 128
 
+    package var nestedContent: Content? { content }
+
     package init(
         trace: Trace, app: AppID, rule: String, lane: Lane, content: Content, expiresAt: Timestamp? = nil,
         delivery: DeliveryPolicy? = nil, scope: String? = nil, recipients: [Recipient], audience: Audience? = nil,

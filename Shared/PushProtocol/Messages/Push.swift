@@ -71,6 +71,13 @@ package struct Push: WireMessage, Hashable {
         }
     }
 
+    package var nestedContent: Content? {
+        switch given {
+        case .value(let box): box.content
+        case .text: nil
+        }
+    }
+
     /// What a target's `token` is when it is not one device's token (`push-protocols` A.11, B.2).
     package enum Address: String, Codable, Hashable, Sendable, CaseIterable {
         /// A Firebase installation ID: one device, as a registration token is.

@@ -46,6 +46,9 @@ package protocol WireMessage: Codable, Sendable {
     /// The version this build writes. It reads every version up to it.
     static var messageVersion: Int { get }
     var trace: Trace { get }
+    /// The content whose nesting the sender of an event decides; `nil` for messages of a fixed form, and for a content
+    /// that was read from the bus at the same level.
+    var nestedContent: Content? { get }
 
     /// Reads a body without the general decoder, to the same value; `nil` leaves it to that one. For the messages that
     /// every notification costs.
@@ -56,6 +59,7 @@ package protocol WireMessage: Codable, Sendable {
 
 extension WireMessage {
     package static func read(_ body: [UInt8]) -> Self? { nil }
+    package var nestedContent: Content? { nil }
     package func written() -> [UInt8]? { nil }
 
     /// The bytes that go onto the bus: `{"type":…,"version":…,"trace":{…},…}`.

@@ -56,11 +56,20 @@ package struct AppCatalog: Hashable, Sendable {
         package static let all: Files = [.apns, .fcm, .bearer]
     }
 
+    /// The largest file that is read, in bytes: some thousands of apps.
+    package static let maximumFileSize = 1024 * 1024
+
     /// Reads and checks the file.
     ///
     /// - Parameter files: those that have to be there; the others' paths are not looked at.
     package static func load(path: String, using files: Files = .all) throws(ConfigurationError) -> AppCatalog {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+        guard let bytes = FileManager.default.contents(atPath: path) else {
+            throw ConfigurationError("\(path): cannot be read as UTF-8 text")
+        }
+        guard bytes.count <= maximumFileSize else {
+            throw ConfigurationError("\(path): has \(bytes.count) bytes; at most \(maximumFileSize) are read")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ConfigurationError("\(path): cannot be read as UTF-8 text")
         }
         return try parse(text, path: path, using: files)

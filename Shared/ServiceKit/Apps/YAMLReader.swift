@@ -30,8 +30,15 @@ struct YAMLReader {
     /// The document's root, or a report of why there is none.
     mutating func compose(_ text: String) -> Entry? {
         do {
-            if let root = try Yams.compose(yaml: text) { return Entry(node: root, path: "", line: 1) }
-            problems.append("\(path):1: is empty")
+            guard let root = try Yams.compose(yaml: text) else {
+                problems.append("\(path):1: is empty")
+                return nil
+            }
+            guard root.isWalkable() else {
+                problems.append("\(path):1: its aliases expand to more than \(Node.maximumNodes) nodes")
+                return nil
+            }
+            return Entry(node: root, path: "", line: 1)
         } catch let error as YamlError {
             problems.append("\(path):\(error.line): \(error.problem)")
         } catch {

@@ -122,6 +122,74 @@ import Testing
         }
     }
 
+    @Test func `a name is bounded in bytes, and all settings together too, whatever number of requests they come in`()
+        async throws
+    {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            let most = PreferencesPatch.maximumName
+            func mute(_ name: String) async throws -> (status: Int, body: JSONValue) {
+                try await http.send(.patch, "/v1/preferences", ["mutes": .object([name: [:]])])
+            }
+            #expect(try await mute(String(repeating: "a", count: most)).status == 200)
+            // One character of many bytes.
+            let refused = try await mute("a" + String(repeating: "\u{301}", count: most))
+            #expect(refused.status == 400 && refused.body["detail"]?.string?.contains("200 bytes") == true)
+            // 500 mutes of 200 bytes, in ten requests, would be more than 100 KB.
+            var statuses: [Int] = []
+            for part in 0..<10 {
+                let names = (0..<50).map { String(repeating: "x", count: most - 6) + "-\(part)-\($0)" }
+                let patch: JSONValue = [
+                    "mutes": .object(Dictionary(names.map { ($0, [:]) }) { first, _ in first })
+                ]
+                let answer = try await http.send(.patch, "/v1/preferences", patch)
+                statuses.append(answer.status)
+                if answer.status == 422 {
+                    #expect(answer.body["detail"]?.string?.contains("\(PreferencesPatch.maximumStoredSize)") == true)
+                }
+            }
+            #expect(statuses.first == 200 && statuses.last == 422)
+            let size: Int = try await http.pool.query("SELECT octet_length(settings::text) FROM rules.person").single()
+            #expect(size < PreferencesPatch.maximumStoredSize * 2)
+            #expect(try await http.house.happen("e") == [["1"]])
+            #expect(try await http.send(.patch, "/v1/preferences", ["mutes": nil]).status == 200)
+        }
+    }
+
+    @Test func `settings that were stored under other limits are read, and can be mended`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            // As five requests made them before settings were bounded: 300 KB.
+            var settings = PersonalSettings()
+            for name in ["b", "c", "d", "e", "f"] {
+                settings.mutes[name + String(repeating: "\u{301}", count: 30_000)] = .init(isMuted: true)
+            }
+            settings.mutes["room/1"] = .init(isMuted: true)
+            try await http.house.choose(settings)
+            #expect(try await http.house.happen("a", users: "[1,2]") == [["2"]])
+            #expect(try await http.send(.get, "/v1/preferences").status == 200)
+            // Still too large, and smaller than before.
+            #expect(try await http.send(.patch, "/v1/preferences", ["mutes": ["room/1": nil]]).status == 200)
+            #expect(try await http.send(.patch, "/v1/preferences", ["mutes": ["room/2": [:]]]).status == 422)
+            #expect(try await http.send(.patch, "/v1/preferences", ["mutes": nil]).status == 200)
+            #expect(try await http.send(.get, "/v1/preferences").body["chosen"] == [:])
+        }
+    }
+
+    @Test func `settings with a zone that this build does not know are mended by the next change`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            try await http.house.choose(PersonalSettings(isOn: false))
+            try await http.pool.execute(
+                #"UPDATE rules.person SET settings = settings || '{"zone":"Atlantis/Old_Town"}'"#)
+            #expect(try await http.send(.get, "/v1/preferences").body["chosen"] == ["enabled": false])
+            #expect(try await http.house.happen("a") == [[]])
+            #expect(try await RulesDatabase.count("rules.person WHERE dead_reason = 'unreadable'", http.pool) == 1)
+            #expect(try await http.send(.patch, "/v1/preferences", ["zone": "Europe/Berlin"]).status == 200)
+            #expect(
+                try await http.send(.get, "/v1/preferences").body["chosen"]
+                    == ["enabled": false, "zone": "Europe/Berlin"])
+            #expect(try await RulesDatabase.count("rules.person WHERE dead_at IS NOT NULL", http.pool) == 0)
+        }
+    }
+
     @Test func `what is chosen counts for the next decision`() async throws {
         try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
             let patches: [(JSONValue, String)] = [

@@ -281,6 +281,19 @@ import Testing
         #expect(found.first?.contains(#/^apps.yaml:[0-9]+: /#) == true, "\(found)")
     }
 
+    @Test func `a file that is too large, and aliases that expand without end, are refused`() throws {
+        let folder = try TemporaryFolder()
+        let large = try folder.write("large.yaml", String(repeating: "#", count: AppCatalog.maximumFileSize + 1))
+        #expect(
+            throws: ConfigurationError("\(large): has 1048577 bytes; at most 1048576 are read")
+        ) { try AppCatalog.load(path: large) }
+        let lines = (1...30).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" }
+        let laughs = try folder.write("laughs.yaml", (["a0: &a0 1"] + lines).joined(separator: "\n"))
+        #expect(throws: ConfigurationError("\(laughs):1: its aliases expand to more than 2000000 nodes")) {
+            try AppCatalog.load(path: laughs)
+        }
+    }
+
     @Test func `a catalog that is not there is refused`() {
         #expect(throws: ConfigurationError("/nowhere/apps.yaml: cannot be read as UTF-8 text")) {
             try AppCatalog.load(path: "/nowhere/apps.yaml")

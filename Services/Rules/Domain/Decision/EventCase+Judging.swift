@@ -119,7 +119,7 @@ extension EventCase.Statement {
     fileprivate func matter(now: Timestamp) -> Matter {
         Matter(
             policy: policy, isNoise: isNoise, mutes: saying.mutes, thread: saying.content.thread,
-            expiresAt: saying.expiresAt, since: now, dedupe: terms.dedupe)
+            expiresAt: saying.expiresAt, since: now, dedupe: terms.dedupe, isSendable: saying.isSendable)
     }
 }
 

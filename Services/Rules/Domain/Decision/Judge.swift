@@ -15,7 +15,12 @@ struct Judge: Sendable {
     func judge(_ matter: Matter, _ person: inout Person) -> Judgement {
         var matter = matter
         matter.policy.inbox = house.keeps(matter.policy, for: person.settings)
-        let judgement = decide(matter, person)
+        var judgement = decide(matter, person)
+        switch judgement.answer {
+        case .push, .pushQuietly:
+            if !matter.isSendable { judgement = inbox(matter, .unsendable) }
+        case .hold, .digest, .inbox, .drop: break
+        }
         switch judgement.answer {
         case .push where matter.isNoise, .pushQuietly: charge(matter, &person)
         case .push, .hold, .digest, .inbox, .drop: break

@@ -65,6 +65,8 @@ struct Judgement: Hashable, Sendable {
         case replaced
         /// The same was said to this person not long ago.
         case repeated
+        /// No message can carry it: it is too large, or nests too deep.
+        case unsendable
         /// There is no such rule any more.
         case ruleGone = "rule-gone"
     }
@@ -87,6 +89,8 @@ struct Matter: Hashable, Sendable {
     var dedupe: String?
     /// Whether it sums up what was gathered.
     var isSummary = false
+    /// Whether a message can carry it.
+    var isSendable = true
 }
 
 /// What an app's rule file says about everybody.

@@ -44,6 +44,43 @@ extension PersonalSettings: Codable {
     }
 }
 
+extension PersonalSettings {
+    /// Reads settings as they are stored. A member that this build cannot read, such as a time zone that it does not know, is
+    /// left out, and the rest counts: a person is never worse off than with the usual settings.
+    ///
+    /// - Returns: the settings, and whether they could be read whole.
+    static func stored(_ text: String) -> (value: PersonalSettings, isWhole: Bool) {
+        if let whole = try? WireCoding.decodeStored(PersonalSettings.self, from: text) { return (whole, true) }
+        let value = (try? WireCoding.decodeStored(JSONValue.self, from: text)) ?? .null
+        var readable: [String: JSONValue] = [:]
+        for (name, member) in value.object ?? [:] {
+            for part in parts(name, member) where isReadable([name: part]) {
+                readable[name] = (readable[name] ?? .object([:])).merging(part)
+            }
+        }
+        let salvaged = try? decoded(.object(readable))
+        return (salvaged ?? PersonalSettings(), false)
+    }
+
+    /// The parts of a member that are read alone: each channel, each type and each mute. Other members are read as a whole.
+    private static func parts(_ name: String, _ member: JSONValue) -> [JSONValue] {
+        switch (CodingKeys(rawValue: name), member) {
+        case (.channels?, .object(let entries)), (.types?, .object(let entries)), (.mutes?, .object(let entries)):
+            entries.map { .object([$0.key: $0.value]) }
+        default: [member]
+        }
+    }
+
+    private static func isReadable(_ members: [String: JSONValue]) -> Bool {
+        (try? decoded(.object(members))) != nil
+    }
+
+    private static func decoded(_ value: JSONValue) throws(WireError) -> PersonalSettings {
+        try WireCoding.decodeStored(
+            PersonalSettings.self, from: String(decoding: try WireCoding.encode(value), as: UTF8.self))
+    }
+}
+
 extension PersonalSettings.Mute: Codable {
     private enum CodingKeys: String, CodingKey {
         case isMuted = "muted"

@@ -47,7 +47,12 @@ struct Digest: Hashable, Sendable {
     func entry(rule: String, _ scope: Scope) throws(PlacedProblem) -> Entry {
         var name = rule
         if let bucket {
-            do { name += "/" + (try bucket.render(scope).excerpt(Rule.maximumMute).replacing("\0", with: "")) } catch {
+            do {
+                name +=
+                    "/"
+                    + (try bucket.render(scope).excerpt(Rule.maximumMute).excerpt(bytes: Rule.maximumNameBytes)
+                        .replacing("\0", with: ""))
+            } catch {
                 throw PlacedProblem("policy.digest.bucket", error)
             }
         }

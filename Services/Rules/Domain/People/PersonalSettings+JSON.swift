@@ -22,9 +22,6 @@ extension PersonalSettings {
             if !choice.isEmpty { types[name] = choice }
         }
         for (name, value) in try Self.object(members, "mutes") {
-            guard !name.isEmpty, name.count <= Rule.maximumMute, !name.utf8.contains(where: { $0 < 0x20 }) else {
-                throw .invalid(path: "mutes", problem: "a name has 1–\(Rule.maximumMute) characters and no controls")
-            }
             mutes[name] = try Mute(value, at: "mutes.\(name)")
         }
         quietHours = try members["quiet_hours"].map { value throws(WireError) in try QuietHours(value) }

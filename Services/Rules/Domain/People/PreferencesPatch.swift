@@ -16,6 +16,10 @@ struct PreferencesPatch: Sendable {
     static let mediaType = "application/merge-patch+json"
     /// The most mutes that a person has at a time.
     static let mostMutes = 500
+    /// The largest settings that are stored for a person, in bytes of their JSON.
+    static let maximumStoredSize = 32 * 1024
+    /// The longest name of a mute, in UTF-8 bytes.
+    static let maximumName = Rule.maximumMute
 
     private let patch: JSONValue
 
@@ -26,6 +30,13 @@ struct PreferencesPatch: Sendable {
 
     /// What is chosen after the change. Mutes that are over are left out of it.
     func applied(to settings: PersonalSettings, now: Timestamp) throws(WireError) -> PersonalSettings {
+        // Only the names of the patch. Settings that were stored under another limit can still be changed.
+        for (name, mute) in patch["mutes"]?.object ?? [:] where mute != .null {
+            guard !name.isEmpty, name.utf8.count <= Self.maximumName, !name.utf8.contains(where: { $0 < 0x20 }) else {
+                throw .invalid(
+                    path: "mutes", problem: "a name has 1–\(Self.maximumName) bytes of UTF-8 and no controls")
+            }
+        }
         var settings = try PersonalSettings(settings.json.patched(by: patch))
         settings.mutes = settings.mutes.filter { $0.value.until.map { $0 > now } ?? true }
         return settings
@@ -51,6 +62,16 @@ struct PreferencesPatch: Sendable {
             return .invalid(path: "mutes", problem: "at most \(Self.mostMutes) are kept; take some away with null")
         }
         return nil
+    }
+
+    /// Why the settings after the change are too large to be stored. A change that makes them smaller is never refused.
+    static func excess(before: PersonalSettings, after: PersonalSettings) throws(WireError) -> WireError? {
+        let size = try WireCoding.encode(after).count
+        guard size > maximumStoredSize, try size >= WireCoding.encode(before).count else { return nil }
+        return .invalid(
+            path: "the body",
+            problem: "all settings together would have \(size) bytes; at most \(maximumStoredSize) are kept; "
+                + "take some mutes away with null")
     }
 
     private static func unknown(_ name: String, _ house: HouseRules) -> String {

@@ -192,4 +192,19 @@ extension String {
         while kept.last?.isWhitespace == true { kept.removeLast() }
         return kept + "…"
     }
+
+    /// At most so many bytes of UTF-8, at least three, with an ellipsis for the rest. A character may be cut: one character
+    /// can have any number of bytes.
+    func excerpt(bytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        let ellipsis = "…"
+        var kept = String.UnicodeScalarView()
+        var size = ellipsis.utf8.count
+        for scalar in unicodeScalars {
+            size += UTF8.width(scalar)
+            guard size <= limit else { break }
+            kept.append(scalar)
+        }
+        return String(kept) + ellipsis
+    }
 }

@@ -8,6 +8,15 @@ final class RenderLog {
     /// In the language that the words are in, which need not be the person's.
     let words: Voice
     private(set) var problem: RenderError.Problem?
+    /// How many elements of lists the sections may still render, and how many bytes the values may still show.
+    private var elements = RenderLog.mostElements
+    private var bytes = RenderLog.mostBytes
+
+    /// The most elements of lists that one rendering goes through, those of nested sections multiplied: a few nested sections
+    /// over one list of an event would never end.
+    static let mostElements = 10_000
+    /// The most bytes that the values of one rendering show: no message takes more.
+    static let mostBytes = 512 * 1024
 
     init(voice: Voice, words: Language?) {
         self.voice = voice
@@ -16,6 +25,25 @@ final class RenderLog {
 
     func note(_ problem: RenderError.Problem) {
         if self.problem == nil { self.problem = problem }
+    }
+
+    /// Whether one more element of the list at a path is rendered. Nothing more is once something is wrong.
+    func takesElement(at path: String) -> Bool {
+        elements -= 1
+        if elements < 0 {
+            note(
+                .unsuitable(path: path, expected: "short enough: sections render at most \(Self.mostElements) elements")
+            )
+        }
+        return problem == nil
+    }
+
+    /// The text of the value at a path, or nothing when too much was shown.
+    func shows(_ text: String, at path: String) -> String {
+        bytes -= text.utf8.count
+        guard bytes < 0 else { return text }
+        note(.unsuitable(path: path, expected: "short enough: a text shows at most \(Self.mostBytes) bytes of values"))
+        return ""
     }
 }
 
@@ -70,7 +98,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     }
 
     var renderText: String {
-        if let text = value.shown { return text }
+        if let text = value.shown { return log.shows(text, at: path) }
         log.note(
             value == .null ? .null(path: path) : .unsuitable(path: path, expected: "a text, a number or a boolean"))
         return ""
@@ -101,7 +129,7 @@ struct TemplateList: MustacheSequence, MustacheParent, MustacheCustomRepresentat
     func child(named name: String) -> Any? { TemplateGap(path: "\(path).\(name)", log: log) }
 
     func makeIterator() -> some IteratorProtocol {
-        elements.enumerated().lazy.map { index, element in
+        elements.enumerated().lazy.prefix { _ in log.takesElement(at: path) }.map { index, element in
             TemplateNode(value: element, path: "\(path).\(index)", role: .value, log: log)
         }.makeIterator()
     }

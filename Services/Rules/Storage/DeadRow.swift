@@ -1,0 +1,144 @@
+import Logging
+import Metrics
+import Postgres
+import ServiceKit
+
+/// A row that cannot be worked on. It is marked with `dead_at` and `dead_reason`, and passed over until an operator has
+/// decided about it (`pushctl dead-rows`).
+struct DeadRow: Hashable, Sendable {
+    var table: Table
+    /// The app that it belongs to, as it stands in the row; `nil` where the row does not name it.
+    var app: String?
+    /// The values of the table's key, as text.
+    var key: [String]
+    var reason: Reason
+
+    /// A table of the schema `rules` whose rows can be dead.
+    enum Table: String, Sendable, CaseIterable {
+        case held, crowd, digest, badge, report, inbox, person
+        case digestItem = "digest_item"
+
+        /// The columns of its key, and their types.
+        fileprivate var key: [(column: String, type: SQL)] {
+            switch self {
+            case .held, .report, .inbox: [("notification", "uuid")]
+            case .crowd: [("event", "uuid"), ("rule", "text")]
+            case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
+            case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]
+            case .badge, .person: [("app", "text"), ("user_id", "text")]
+            }
+        }
+    }
+
+    /// Why a row is dead: stored, logged and a metric's label, so the words stay.
+    enum Reason: String, Sendable, CaseIterable {
+        /// It holds a value that this build cannot read.
+        case unreadable
+        /// Working on it alone failed, and the database was not away.
+        case failed
+        /// No message can carry it: it is too large, or nests too deep.
+        case unsendable
+    }
+
+    /// Marks it, unless it is marked already. A row that is locked elsewhere stays as it is.
+    var mark: SQL {
+        var condition: SQL = "dead_at IS NULL"
+        for ((column, type), value) in zip(table.key, key) {
+            condition = "\(condition) AND \(identifier: column) = \(value)::\(type)"
+        }
+        let name: SQL = "rules.\(identifier: table.rawValue)"
+        return """
+            UPDATE \(name) SET dead_at = clock_timestamp(), dead_reason = \(reason.rawValue)
+            WHERE ctid = (SELECT ctid FROM \(name) WHERE \(condition) FOR UPDATE SKIP LOCKED)
+            """
+    }
+
+    /// Counts it, and names it without anything of its content.
+    ///
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rows_dead_lettered_total` | counter | table, reason | rows that could not be worked on and were marked as dead |
+    func report(_ logger: Logger) {
+        Counter(
+            label: "heliograph_rows_dead_lettered_total",
+            dimensions: [("table", "rules.\(table.rawValue)"), ("reason", reason.rawValue)]
+        ).increment()
+        logger.warning(
+            "A row cannot be worked on and is passed over; see pushctl dead-rows list",
+            metadata: [
+                "table": "rules.\(table.rawValue)", LogKey.app: "\(app ?? "-")", "row": "\(key.joined(separator: "/"))",
+                LogKey.reason: "\(reason.rawValue)",
+            ])
+    }
+}
+
+extension PostgresTransaction {
+    /// Marks rows as dead, and reports those that were not marked before.
+    func bury(_ rows: [DeadRow], _ logger: Logger) async throws {
+        for row in rows {
+            if try await execute(row.mark) > 0 { row.report(logger) }
+        }
+    }
+}
+
+extension PostgresPool {
+    /// Marks rows as dead, and reports those that were not marked before.
+    func bury(_ rows: [DeadRow], _ logger: Logger) async throws {
+        for row in rows {
+            if try await execute(row.mark) > 0 { row.report(logger) }
+        }
+    }
+}
+
+/// Works on a batch of rows. A batch that fails is worked on again row by row, so that one row stops no other; a row that
+/// fails alone is dead.
+///
+/// - Parameters:
+///   - batch: all of them at once, in one transaction.
+///   - keys: those of the rows that the batch would take.
+///   - alone: the row with this key, in a transaction of its own.
+///   - dead: the row with this key, as it is marked.
+/// - Returns: what the batch came to, or each row that did not fail.
+/// - Throws: what does not come from the rows: an outage, a cancelled task.
+func isolatingRows<Key, Result>(
+    _ pool: PostgresPool, _ logger: Logger, batch: () async throws -> Result, keys: () async throws -> [Key],
+    alone: (Key) async throws -> Result, dead: (Key) -> DeadRow
+) async throws -> [Result] {
+    do {
+        return [try await batch()]
+    } catch let error where error.isOfTheWork {
+        logger.warning(
+            "A batch of rows failed; each row is worked on alone", metadata: [LogKey.error: "\(error)"])
+    }
+    var results: [Result] = []
+    for key in try await keys() {
+        do {
+            results.append(try await alone(key))
+        } catch let error where error.isOfTheWork {
+            try await pool.bury([dead(key)], logger)
+        }
+    }
+    return results
+}
+
+extension Logger {
+    /// The default of stores.
+    static var rules: Logger { Logger(label: "rules") }
+}
+
+extension Error {
+    /// Whether the work itself failed. An outage, or a task that was cancelled, says nothing about the work.
+    var isOfTheWork: Bool {
+        switch self {
+        case is CancellationError: false
+        case let error as PostgresError:
+            switch error.code {
+            case .cancelled: false
+            // Names, rights and the schema: a database that is not migrated.
+            case .sqlState(let state) where state.hasPrefix("42") || state.hasPrefix("3F"): false
+            default: !error.isOutage
+            }
+        default: !isDatabaseAway
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import AMQP
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// The deepest and longest events that enter can be wrapped, stored, read and published.
+@Suite(.timeLimit(.minutes(4))) struct EntranceLimitTests {
+    static let queue = WorkQueue.registryNotifications(.interactive).name
+
+    static func deep(_ levels: Int) -> String {
+        String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+    }
+
+    /// A delivery in binary mode, whose body is the data alone.
+    static func binary(_ data: String) -> Inbound {
+        delivered(
+            data, contentType: "application/json",
+            headers: [
+                "cloudEvents_specversion": "1.0", "cloudEvents_id": "e-1", "cloudEvents_source": "/up",
+                "cloudEvents_type": "thing.happened",
+            ])
+    }
+
+    static let rules = CrowdTests.rules.replacing(
+        "examples: [{ team: t, users: [1], name: Pat }, { team: t, users: [], name: Kim }]",
+        with: "examples: [{ team: t, users: [1], name: Pat, k: [1] }, { team: t, users: [], name: Kim, k: [1] }]"
+    ).replacing(#"say: { body: "{{name}}", "#, with: #"say: { body: "{{name}}", data: { k: "{{k}}" }, "#)
+
+    @Test func `data deeper than the limit is refused where it enters, in both modes`() throws {
+        let most = CloudEvents.maximumDataDepth
+        func decode(_ inbound: Inbound) throws -> DomainEvent {
+            try CloudEvents.decode(
+                routingKey: inbound.routingKey, contentType: inbound.contentType, headers: inbound.headers,
+                body: inbound.body)
+        }
+        for (levels, isTaken) in [(most - 1, true), (most, false)] {
+            let data = #"{"k":\#(Self.deep(levels))}"#
+            for inbound in [Self.binary(data), delivered(cloudEvent(data: data))] {
+                if isTaken {
+                    #expect(try decode(inbound).data.depth == most)
+                } else {
+                    #expect(throws: WireError.tooDeep(limit: most)) { try decode(inbound) }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [1, 1100]) func `the deepest data that enters is published`(people: Int) async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            let place = try CrowdTests.Place(pool)
+            place.shelf.put(RuleBook([try parse(Self.rules)]))
+            let users = (0..<people).map { #""n-\#($0)""# }.joined(separator: ",")
+            let handler = EventHandler(shelf: place.shelf, store: place.store.decisions, now: { place.clock.now })
+            let inbound = Self.binary(
+                #"{"team":"t","users":[\#(users)],"name":"Pat","k":\#(Self.deep(CloudEvents.maximumDataDepth - 1))}"#
+            ).at(place.clock.now)
+            let verdict = try await handler.handle([
+                Delivery(inbound: inbound, message: try handler.decode(inbound))
+            ])[0]
+            #expect(verdict.disposition == .done)
+            let steps = try await place.tell()
+            #expect((people > Crowd.threshold) == (steps > 0))
+            let bodies = verdict.outbound.map(\.body) + place.bus.messages(in: Self.queue).map(\.body)
+            let told = try bodies.flatMap { try PushProtocol.Notification.decode(wireBody: $0).recipients }
+            #expect(told.count == people)
+        }
+    }
+
+    @Test func `numbers that grow when they are stored, and values that are kept twice, are read back`() async throws {
+        let policy =
+            #"{ digest: { after: 15m, keep: { a: "{{name}}", b: "{{name}}" }, say: { body: "{{count}}" } } }"#
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            let place = try GatheringTests.Place(pool, GatheringTests.rules(policy, say: "{ body: Hi }"))
+            let numbers = Array(repeating: "1e18", count: 45_000).joined(separator: ",")
+            try await place.happen(
+                "thing.happened", #"{"users":[1],"name":[\#(numbers)],"room":1,"at":"2026-01-20T12:00:00Z"}"#)
+            let size: Int = try await pool.query("SELECT octet_length(details::text) FROM rules.digest_item").single()
+            #expect(size > WireCoding.maximumBodySize)
+            try await place.thing("b", users: "[2]")
+            place.clock.advance(.seconds(1000))
+            #expect(try await place.pass() == ["1: 1", "2: 1"])
+        }
+    }
+
+    @Test func `a content that no message can carry is decided as such, and is in the inbox`() async throws {
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            let place = try CrowdTests.Place(pool)
+            place.shelf.put(RuleBook([try parse(Self.rules)]))
+            try await place.gather(20, team: "small")
+            let handler = EventHandler(shelf: place.shelf, store: place.store.decisions, now: { place.clock.now })
+            // Each number takes four bytes where it enters, and nineteen in the notification.
+            let numbers = Array(repeating: "1e18", count: 20_000).joined(separator: ",")
+            let inbound = delivered(
+                cloudEvent(data: #"{"team":"small","users":[],"name":"Pat","k":[\#(numbers)]}"#)
+            ).at(place.clock.now)
+            let verdict = try await handler.handle([
+                Delivery(inbound: inbound, message: try handler.decode(inbound))
+            ])[0]
+            #expect(verdict.disposition == .done && verdict.outbound.isEmpty)
+            #expect(
+                try await RulesDatabase.count(
+                    "rules.decision WHERE answer = 'inbox' AND reason = 'unsendable'", pool) == 20)
+            #expect(try await RulesDatabase.count("rules.inbox", pool) == 20)
+        }
+    }
+
+    @Test func `a message deeper than the next stage takes fails where it is made`() throws {
+        func notification(_ levels: Int) throws -> PushProtocol.Notification {
+            PushProtocol.Notification(
+                trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: AppID(rawValue: "test")!, rule: "r",
+                lane: .interactive, content: Content(data: ["k": try nested(levels)]),
+                recipients: [.init(user: user("1"), notification: UUID())])
+        }
+        func nested(_ levels: Int) throws -> JSONValue {
+            (0..<levels).reduce(JSONValue.int(1)) { inner, _ in .array([inner]) }
+        }
+        // The notification, its content and its data are three levels.
+        let taken = try Outbound(notification(WireCoding.maximumDepth - 3), to: .notifications, routingKey: "x")
+        _ = try PushProtocol.Notification.decode(wireBody: taken.body)
+        #expect(throws: WireError.tooDeep(limit: WireCoding.maximumDepth)) {
+            try Outbound(notification(WireCoding.maximumDepth - 2), to: .notifications, routingKey: "x")
+        }
+    }
+
+    @Test func `long ids of users make more messages, none too large`() throws {
+        let saying = Saying(
+            id: UUID(), app: AppID(rawValue: "test")!, rule: "r", lane: .bulk, content: Content(body: "b"), mutes: [],
+            correlation: "c")
+        let recipients = (0..<1000).map { index in
+            let name = String(repeating: "\"", count: 250) + "\(index)"
+            return PushProtocol.Notification.Recipient(user: user(name), notification: UUID(), badge: 99_999)
+        }
+        let notifications = saying.notifications(to: recipients, quietly: false) { _, _ in UUID() }
+        #expect(notifications.flatMap(\.recipients) == recipients)
+        for notification in notifications {
+            _ = try Outbound(notification, to: .notifications, routingKey: "x")
+        }
+        #expect(saying.isSendable)
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// Rows that can be read and cannot be worked on; and settings that cannot be read.
+@Suite(.timeLimit(.minutes(8))) struct RowFailureTests {
+    typealias Place = WorkerIsolationTests.Place
+
+    @Test func `a held row that fails alone is dead, and the rest of its batch leaves`() async throws {
+        try await WorkerIsolationTests.with("{ schedule: { at: at } }") { (place: Place) async throws in
+            try await place.happen(users: "[1,2,3]")
+            try await place.pool.execute(
+                "ALTER TABLE rules.decision ADD CHECK (NOT (user_id = '2' AND step > 0)) NOT VALID")
+            place.clock.set(moment("2026-01-20T12:00:01Z"))
+            try await place.releaser.releaseDue()
+            #expect(try place.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
+            #expect(try await place.dead(.held) == ["failed", "failed"])
+            #expect(try await place.count("rules.held WHERE user_id <> '2'") == 0)
+            // It leaves when the cause is mended and an operator retries it.
+            try await place.pool.execute("ALTER TABLE rules.decision DROP CONSTRAINT decision_check")
+            try await place.pool.execute("UPDATE rules.held SET dead_at = NULL, dead_reason = NULL")
+            try await place.releaser.releaseDue()
+            #expect(try await place.count("rules.held") == 0)
+        }
+    }
+
+    @Test func `a crowd that fails alone is dead, and the others are told`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            let names = (0..<1100).map { #""n-\#($0)""# }.joined(separator: ",")
+            try await place.happen(users: "[\(names)]")
+            let key: UUID = try await place.pool.query("SELECT event FROM rules.crowd WHERE body ->> 'app' = 'bad'")
+                .single()
+            try await place.pool.execute(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+            try await place.pool.execute(
+                """
+                CREATE TRIGGER refuse BEFORE INSERT ON rules.decision FOR EACH ROW EXECUTE FUNCTION refuse()
+                """)
+            #expect(try await place.teller.tellNext())
+            try await place.pool.execute("DROP TRIGGER refuse ON rules.decision")
+            try await place.pool.execute("UPDATE rules.crowd SET dead_at = NULL WHERE event <> \(key)")
+            while try await place.teller.tellNext() {}
+            #expect(try place.published() == [WorkerIsolationTests.good])
+            #expect(try await place.dead(.crowd).allSatisfy { $0 == "failed" })
+        }
+    }
+
+    @Test func `a person whose settings cannot be read keeps what can be, and nobody else loses anything`() async throws
+    {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            let stored = """
+                {"zone": "Atlantis/Old_Town", "mutes": {"a": {"muted": true}, "b": 7}, "quiet_hours": [],
+                    "channels": {"push": false}, "types": {"news": {"push": "x"}}}
+                """
+            try await place.pool.execute(
+                "INSERT INTO rules.person (app, user_id, settings) VALUES ('bad', '1', \(stored)::jsonb)")
+            try await place.happen(users: "[1,2]")
+            let story = try await place.pool.query(
+                """
+                SELECT app || ' ' || user_id || ' ' || answer || ' ' || reason
+                FROM rules.decision JOIN rules.event ON key = event ORDER BY 1
+                """
+            ).map { try $0.decode(String.self, at: 0) }
+            #expect(
+                story == ["bad 1 inbox channel-off", "bad 2 push wanted", "good 1 push wanted", "good 2 push wanted"])
+            #expect(try await place.dead(.person) == ["unreadable"])
+        }
+    }
+
+    @Test func `stored settings are read member by member where they cannot be read whole`() {
+        let (value, isWhole) = PersonalSettings.stored(
+            #"{"enabled":false,"zone":"Nowhere","language":"de","mutes":{"a":{"muted":true},"b":[]},"digest_time":"25:00"}"#
+        )
+        #expect(!isWhole)
+        #expect(!value.isOn && value.zone == nil && value.language == Language("de") && value.digestTime == nil)
+        #expect(value.mutes == ["a": PersonalSettings.Mute(isMuted: true)])
+        for text in ["[]", "7", "null", #"{"enabled":[]}"#] {
+            let (value, isWhole) = PersonalSettings.stored(text)
+            #expect(value == PersonalSettings() && !isWhole)
+        }
+        #expect(PersonalSettings.stored("{}").isWhole)
+    }
+
+    @Test func `a log line names table, app and key of a dead row, and nothing that is in it`() async throws {
+        try await WorkerIsolationTests.with("{ schedule: { at: at } }") { (place: Place) async throws in
+            try await place.happen()
+            try await place.spoil(#"UPDATE rules.saying SET content = '{"title":"secret","silent":7}'"#)
+            place.clock.set(moment("2026-01-20T12:00:01Z"))
+            let log = CapturingLogger()
+            let store = HeldStore(pool: place.pool, spread: .zero, logger: log.logger)
+            #expect(try await store.release(by: place.shelf.book, now: place.clock.now).releases.isEmpty)
+            let lines = log.lines.filter { $0.message.contains("A row cannot be worked on") }
+            #expect(lines.count == 2 && lines.allSatisfy { $0.level == .warning })
+            let key: [String] = try await place.pool.query(
+                "SELECT notification::text FROM rules.held WHERE app = 'bad'"
+            ).map { try $0.decode(String.self, at: 0) }
+            #expect(
+                lines.contains {
+                    $0.metadata == [
+                        "table": "rules.held", "app": "bad", "row": "\(key[0])", "reason": "unreadable",
+                    ]
+                })
+            #expect(!log.lines.contains { "\($0)".contains("secret") })
+        }
+    }
+}
