@@ -18,7 +18,7 @@ import ServiceKit
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 8)
+        let database = try context.database(schema: "registry", migration: 9)
         let lanes = Lane.allCases.map(WorkQueue.registryNotifications)
         let bus = try context.bus(
             queues: lanes + [.registryDevices, .registryCampaigns], publishingTo: [.pushes, .outcomes, .devices],
@@ -28,11 +28,13 @@ import ServiceKit
 
         let campaigns = CampaignStore(database.pool)
         let courtesy = Courtesy()
+        let fids = FIDHalts(store: FIDStore(database.pool), apps: catalog.ids, logger: context.logger)
 
         let notifications = try context.stage(
             "notifications", queues: lanes, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy))
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy,
+                fids: { fids.preference }))
         let commands = try context.stage(
             "commands", queues: [.registryDevices], on: bus,
             handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger))
@@ -56,12 +58,12 @@ import ServiceKit
         let history = HistorySweeper(store: HistoryStore(database.pool, terms: terms), logger: context.logger)
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
-            courtesy: courtesy, logger: context.logger)
+            courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
             database.services + bus.services + [
-                relay, sweeper, history, lists, runner, keys, notifications, commands, server,
+                relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
             ])
     }
 }
