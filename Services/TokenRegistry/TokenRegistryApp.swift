@@ -18,7 +18,7 @@ import ServiceKit
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 8)
+        let database = try context.database(schema: "registry", migration: 9)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
@@ -35,11 +35,13 @@ import ServiceKit
         let policy: @Sendable (WorkQueue) -> StagePolicy = {
             $0.app == nil ? StagePolicy() : .ofOneApp(connections: connections, queues: 3)
         }
+        let fids = FIDHalts(store: FIDStore(database.pool), apps: catalog.ids, logger: context.logger)
 
         let notifications = try context.stage(
             "notifications", queues: notificationQueues, policy: policy, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy))
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy,
+                fids: { fids.preference }))
         let commands = try context.stage(
             "commands", queues: deviceQueues, policy: policy, on: bus,
             handler: DeviceCommandHandler(store: store, apps: Set(catalog.ids), logger: context.logger))
@@ -63,12 +65,12 @@ import ServiceKit
         let history = HistorySweeper(store: HistoryStore(database.pool, terms: terms), logger: context.logger)
         let runner = CampaignRunner(
             service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
-            courtesy: courtesy, logger: context.logger)
+            courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
             database.services + bus.services + [
-                relay, sweeper, history, lists, runner, keys, notifications, commands, server,
+                relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
             ])
     }
 }

@@ -73,6 +73,11 @@ import Testing
     @Test func `push version 2`() throws {
         try Self.check("push.v2.json", Self.push)
         try Self.check("push.addresses.v2.json", Self.pushToAddresses)
+        var push = Self.pushToAddresses
+        push.targets.removeLast(2)
+        push.targets[0].owner = OwnerKey(rawValue: 9_007_199_254_740_991)
+        push.targets[1].fallback = DeviceToken(secret: "token")
+        try Self.check("push.fallbacks.v2.json", push)
     }
 
     @Test func `push version 1 is still read`() throws {
@@ -142,6 +147,22 @@ import Testing
             Outcomes(
                 trace: Self.trace, app: Self.app, origin: .fcm, environment: .production, lane: .bulk,
                 outcomes: [accepted(first, Self.notification, nil), accepted(second, Self.notification, nil)]))
+    }
+
+    @Test func `outcomes of FIDs and of people`() throws {
+        func outcome(_ answer: Outcome.Answer, owner: OwnerKey? = nil) -> Outcome {
+            Outcome(
+                notification: Self.notification, device: Self.device, answer: answer, at: Self.moment,
+                registeredAt: Timestamp(milliseconds: 1_767_220_000_000), refusedFID: "UNREGISTERED", owner: owner)
+        }
+        try Self.check(
+            "outcomes.fid.v2.json",
+            Outcomes(
+                trace: Self.trace, app: Self.app, origin: .fcm, environment: .production, lane: .bulk,
+                outcomes: [
+                    outcome(.accepted(id: nil)),
+                    outcome(.unregistered(since: nil, reason: "UNREGISTERED"), owner: OwnerKey(rawValue: 7)),
+                ]))
     }
 
     @Test func `outcomes of version 1 are read`() throws {
@@ -214,7 +235,9 @@ import Testing
         #expect(try Outcomes.decode(wireBody: outcomes.wireBody()) == outcomes)
     }
 
-    @Test(arguments: ["register", "register.installation", "unregister", "unregister.at", "deactivate", "correct"])
+    @Test(arguments: [
+        "register", "register.installation", "unregister", "unregister.at", "deactivate", "suspect", "correct",
+    ])
     func `device command version 1`(name: String) throws {
         let user = UserID(rawValue: "457")!
         let token = DeviceToken(secret: "0a0b")
@@ -235,6 +258,7 @@ import Testing
                 .unregister(user: user, provider: .fcm, environment: .production, token: token, at: at)
             case "deactivate":
                 .deactivate(device: Self.device, notRegisteredSince: at, reason: "Unregistered")
+            case "suspect": .suspect(device: Self.device, at: at, reason: "UNREGISTERED")
             default: .correct(device: Self.device, environment: .production)
             }
         let message = DeviceCommand(trace: Self.trace, app: Self.app, command: command)

@@ -29,7 +29,8 @@ struct PushTableTests {
     @Test(arguments: [
         table(), table(["badges": "null"]), table(["addresses": "null"]), table(["badges": "[null]"]),
         table(["badges": "[1,null]", "addresses": #"["fid"]"#]), table(["extra": #"{"a":[1]}"#]), table(["zoo": "0"]),
-        table(["registeredAt": "[5,6]"]),
+        table(["registeredAt": "[5,6]"]), table(["fallbacks": "null", "owners": "null"]),
+        table(["fallbacks": #"[null,"c"]"#, "owners": "[7]"]), table(["fallbacks": #"["c"]"#, "owners": "[null,8]"]),
     ])
     func `tables with two targets`(targets: String) throws {
         let body = Self.body(targets)
@@ -43,6 +44,7 @@ struct PushTableTests {
         table(["badges": "[]"]), table(["badges": "[1,2,3]"]), table(["badges": "1"]), table(["addresses": #"["x"]"#]),
         table(["devices": "null"]), table(["devices": nil]), table(["tokens": #"["a"]"#]), table(["tokens": nil]),
         table(["notifications": "null"]), table(["notifications": nil]), table(["registeredAt": "[]"]),
+        table(["owners": "[1,2,3]"]), table(["fallbacks": "[3]"]), table(["owners": #"["a"]"#]),
         table(["registeredAt": "[99999999999999999999]"]), "3", "null", "{}", #"[{"device":1}]"#,
     ])
     func `tables that are none`(targets: String) {

@@ -25,12 +25,16 @@ struct QuickCodingTests {
                 push.targets[row].registeredAt = targets[0].registeredAt
                 push.targets[row].badge = 7
                 push.targets[row].address = .fid
+                push.targets[row].owner = OwnerKey(rawValue: 5)
+                push.targets[row].fallback = DeviceToken(secret: "f")
             }
             let body = try push.wireBody()
             #expect(Push.read(body) == push)
             let text = String(decoding: body, as: UTF8.self)
             #expect(text.contains(#""addresses":["fid"],"badges":[7],"#) == shares)
-            for column in ["addresses", "badges", "devices", "notifications", "registeredAt", "tokens"] {
+            for column in [
+                "addresses", "badges", "devices", "fallbacks", "notifications", "owners", "registeredAt", "tokens",
+            ] {
                 let begin = "\"\(column)\":["
                 guard let range = text.firstRange(of: begin) else { continue }
                 // Without its first value, which leaves two of three, or none.

@@ -79,7 +79,9 @@ extension Push.Target {
             token: DeviceToken(secret: "token\(random.next())\(["", "", "", #"\"é"#].randomElement(using: &random)!)"),
             address: .maybe(&random) { Push.Address.allCases.randomElement(using: &$0)! },
             notification: .random(&random), badge: .maybe(&random) { Int.random(in: -1...1000, using: &$0) },
-            registeredAt: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)))
+            registeredAt: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)),
+            fallback: .maybe(&random) { DeviceToken(secret: "token\($0.next())") },
+            owner: .maybe(&random) { OwnerKey(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
     }
 }
 
@@ -137,7 +139,9 @@ extension Outcome {
             notification: .random(&random), device: .maybe(&random) { .random(&$0) }, answer: .random(&random),
             at: Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &random)),
             registeredAt: .maybe(&random) { Timestamp(milliseconds: Int64.random(in: 0...1 << 50, using: &$0)) },
-            elsewhere: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! })
+            elsewhere: .maybe(&random) { ProviderEnvironment.allCases.randomElement(using: &$0)! },
+            refusedFID: .maybe(&random) { .random(&$0) },
+            owner: .maybe(&random) { OwnerKey(rawValue: Int64.random(in: 0...1 << 53 - 1, using: &$0)) })
     }
 }
 

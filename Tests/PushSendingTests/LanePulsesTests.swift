@@ -80,7 +80,7 @@ import Testing
         #expect(first.storm == nil)
         time.advance(by: .seconds(20))
         gateway.answer { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
-        let push = Push.sample(targets: (0..<21).map { .sample(token: String($0 + 0x2000_0000, radix: 16)) })
+        let push = Push.sample(targets: (0..<21).map { .sample(token: String($0 + 0x2000_0000, radix: 16), owner: $0) })
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
             body: try push.wireBody(), attempt: 1, firstSeen: .sample)

@@ -40,7 +40,7 @@ import Testing
     }
 
     private func targets(_ count: Int) -> [Push.Target] {
-        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16)) }
+        (0..<count).map { .sample(token: String($0 + 0x1000_0000, radix: 16), owner: $0) }
     }
 
     @Test func `an acceptance there is an acceptance, and tells where`() async throws {
@@ -108,7 +108,6 @@ import Testing
 
     @Test func `so many tries a minute, and no more`() async throws {
         let handler = handler().0
-        // Few among many: what is more than that halts the lane, and is tried nowhere.
         production.answer { target, _ in
             target.token.secret.hasPrefix("2")
                 ? .settled(.accepted(id: nil)) : .settled(.rejected(reason: "BadDeviceToken", suspectToken: true))
@@ -126,8 +125,28 @@ import Testing
         #expect(development.sent.count == 25)
     }
 
-    @Test func `a storm halts the lane, and is not carried over`() async throws {
+    @Test func `B14: twenty tokens of a wrong build are corrected, and halt nothing`() async throws {
         let (handler, lanes) = handler()
+        // Every answer of that minute is about one of them.
+        let batches = try await batches(.sample(targets: targets(20)), by: handler)
+        #expect(batches.keys.sorted() == ["apns.accepted.elsewhere"])
+        #expect(batches["apns.accepted.elsewhere"]?.outcomes.count == 20)
+        #expect(lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production)) == nil)
+    }
+
+    @Test func `B14: what is misplaced beyond the tries of a minute halts nothing, and is not doubted`() async throws {
+        let (handler, lanes) = handler()
+        let batches = try await batches(.sample(targets: targets(80)), by: handler)
+        #expect(batches["apns.accepted.elsewhere"]?.outcomes.count == 20)
+        #expect(
+            batches["apns.rejected"]?.outcomes.map(\.answer)
+                == Array(repeating: .rejected(reason: "BadDeviceToken", suspectToken: false), count: 60))
+        #expect(lanes.trouble(of: LaneKey(app: AppID(rawValue: "demo")!, environment: .production)) == nil)
+    }
+
+    @Test func `a storm halts the lane: the other environment does not know the tokens either`() async throws {
+        let (handler, lanes) = handler()
+        development.answer { _, _ in .settled(.rejected(reason: "BadDeviceToken", suspectToken: true)) }
         let push = Push.sample(targets: targets(50))
         let inbound = Inbound(
             queue: .senderPushes(.apns, .interactive, push.app), exchange: "pushes", routingKey: "k",
@@ -138,7 +157,7 @@ import Testing
             return
         }
         #expect(try verdict.outbound.flatMap { try Outcomes.decode(wireBody: $0.body).outcomes }.isEmpty)
-        #expect(development.sent.isEmpty)
+        #expect(development.sent.count == 20)
         guard case .misconfigured = lanes.trouble(of: LaneKey(app: push.app, environment: .production)) else {
             Issue.record("the lane goes on")
             return

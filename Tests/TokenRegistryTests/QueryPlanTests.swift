@@ -156,6 +156,10 @@ import Testing
             let devices = claims.map { ($0.device, $0) }
             let first = claims[0].device
             let installation = RegistrationStore.Installation(app: claims[0].app, id: claims[0].installation!)
+            let cohort = FIDPreference.Cohort(app: Fixture.app, version: "5.0")
+            let suspicions = claims.map {
+                FIDStore.Suspicion(app: $0.app, device: $0.device, at: .now, reason: "UNREGISTERED")
+            }
             let statements: [(String, SQL)] =
                 [
                     ("resolving 200 users", RegistrationStore.resolution(of: users)),
@@ -187,6 +191,15 @@ import Testing
                         "ending an installation",
                         RegistrationStore.ending(installation, of: users[0].user, except: [first], at: nil, .dropped)
                     ),
+                    (
+                        "keeping fallbacks",
+                        RegistrationStore.fallbacks(on: installation, of: users[0].user, beside: [first], at: nil)
+                    ),
+                    ("ending suspected FIDs", FIDStore.ending(suspicions)),
+                    ("suspecting FIDs", FIDStore.suspecting(suspicions)),
+                    ("counting suspected FIDs", FIDStore.suspected(of: cohort)),
+                    ("counting FIDs", FIDStore.known(of: cohort, limit: 100)),
+                    ("ending fallbacks in the sweep", SweepStore.fading(after: first, until: first, now: .now)),
                     ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                     ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                     ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),
@@ -216,7 +229,7 @@ import Testing
         try await Fixture.withStore { _, pool in
             let indexes = try await pool.query("SELECT indexdef FROM pg_indexes WHERE tablename = 'registration'")
                 .map { try $0.decode(String.self, at: 0) }
-            #expect(indexes.count == 4)
+            #expect(indexes.count == 6)
             for column in ["registered_at", "stale_since", "ended_at", "state_changed_at", "app_version"] {
                 #expect(!indexes.contains { $0.contains(column) }, "\(column)")
             }

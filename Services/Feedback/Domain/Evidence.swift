@@ -16,7 +16,8 @@ struct Evidence: Hashable, Sendable {
     var goneSince: Timestamp?
     var registeredAt: Timestamp?
     var observedAt: Timestamp
-    /// On how many distinct notifications the registration was suspected, this one included.
+    /// On how many distinct notifications the registration was suspected, this one included. Of a FID: on how many it was
+    /// refused a day before or longer, and within a week.
     var suspicions: Int
     /// The outcomes message that told it, and what that belonged to.
     var trace: Trace

@@ -10,6 +10,12 @@ struct Finding: Hashable, Sendable {
         case suspect
         /// The other environment took the push: the registration belongs there.
         case misplaced
+        /// The provider does not know the FID, and no registration token of the installation helped. Believed when it
+        /// comes again after a day (``SuspicionRule``).
+        case fidGone = "fid-gone"
+        /// The provider does not know the FID, and took a registration token of the same installation: the device is
+        /// there, and the registry suspects the FID.
+        case fidContradicted = "fid-contradicted"
     }
 
     var notification: UUID
@@ -22,18 +28,23 @@ struct Finding: Hashable, Sendable {
     var elsewhere: ProviderEnvironment?
     var registeredAt: Timestamp?
     var observedAt: Timestamp
+    /// The owner of an established registration; absent for a new one.
+    var owner: OwnerKey?
 
     /// The finding in one outcome of a batch, or `nil` where nothing is said about the registration.
     init?(_ outcome: Outcome, in batch: Outcomes) {
         guard let device = outcome.device else { return nil }
         switch outcome.answer {
         case .unregistered(let since, let reason):
-            verdict = .gone
+            verdict = outcome.refusedFID == nil ? .gone : .fidGone
             self.reason = reason
             goneSince = since
         case .rejected(let reason, suspectToken: true):
             verdict = .suspect
             self.reason = reason
+        case .accepted where outcome.refusedFID != nil:
+            verdict = .fidContradicted
+            reason = outcome.refusedFID ?? ""
         case .accepted:
             guard let elsewhere = outcome.elsewhere, elsewhere != batch.environment else { return nil }
             verdict = .misplaced
@@ -47,6 +58,7 @@ struct Finding: Hashable, Sendable {
         lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
         registeredAt = outcome.registeredAt
         observedAt = outcome.at
+        owner = outcome.owner
     }
 
     /// What becomes of it as soon as it is heard of. It is kept either way.
@@ -61,9 +73,9 @@ struct Finding: Hashable, Sendable {
 
     var standing: Standing {
         switch verdict {
-        case .misplaced: .published
+        case .misplaced, .fidContradicted: .published
         case .suspect: .waiting
-        case .gone:
+        case .gone, .fidGone:
             if let goneSince, let registeredAt, registeredAt > goneSince { .stale } else { .waiting }
         }
     }
@@ -76,11 +88,21 @@ extension Outcomes {
     /// The commands that need no judgement: one message each, with ids that a redelivery makes again.
     var corrections: [DeviceCommand] {
         findings.compactMap { finding in
-            guard let environment = finding.elsewhere else { return nil }
-            let command = DeviceCommand.Command.correct(device: finding.device, environment: environment)
+            guard let command = finding.correction else { return nil }
             let push = DerivedID.push(notification: finding.notification, device: finding.device)
             return DeviceCommand(
                 trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: app, command: command)
+        }
+    }
+}
+
+extension Finding {
+    /// The command that takes nothing from anybody, where the finding leads to one.
+    fileprivate var correction: DeviceCommand.Command? {
+        switch verdict {
+        case .misplaced: elsewhere.map { .correct(device: device, environment: $0) }
+        case .fidContradicted: .suspect(device: device, at: observedAt, reason: reason)
+        case .gone, .suspect, .fidGone: nil
         }
     }
 }

@@ -3,9 +3,9 @@ import PushProtocol
 /// What happened on a lane in one minute.
 struct LaneMinute: Hashable, Sendable {
     var minute: Timestamp
-    /// Registrations that were refused for the first time in the minutes looked at.
+    /// People of whom an established registration was refused for the first time in the minutes looked at.
     var registrations: Int
-    /// How often any was refused.
+    /// How often an established registration was refused.
     var refused: Int
     /// Targets that the provider took or refused, as the senders told it.
     var answered: Int
@@ -20,7 +20,7 @@ struct LaneMinute: Hashable, Sendable {
 
 /// A jump in what a lane's provider refuses.
 struct Storm: Hashable, Sendable {
-    /// How many distinct ones were refused.
+    /// How many people's were refused.
     var registrations: Int
     var refused: Int
     var answered: Int
@@ -35,8 +35,8 @@ enum GuardState: Hashable, Sendable {
 
 /// The blast-radius guard (`push-protocols` C.4): when the share of refused tokens jumps, it is not the tokens.
 ///
-/// A *storm* is two neighbouring minutes in which at least `minimum` distinct registrations were refused, and more of
-/// what was answered was a refusal than `share`, and than `factor` times what is usual on the lane. Two minutes, so that
+/// A *storm* is two neighbouring minutes in which established registrations of at least `minimum` people were refused. Such
+/// refusals are also more of the answers than the share `share`, and than `factor` times what is usual on the lane. Two minutes, so that
 /// no sixty seconds fall between them. What is usual never makes it blind: more than half is a storm always.
 ///
 /// A share of answers and not of registrations: where each is pushed to ten times a minute, a fifth of them refused is a

@@ -23,6 +23,9 @@ enum Judgement: Hashable, Sendable {
 /// When a suspicion is believed (`push-protocols` C.4): its reason speaks of the token alone, the environment is known,
 /// the provider took other tokens on the lane meanwhile, no sender doubted the lane, and it was repeated often enough.
 ///
+/// A FID that the provider does not know is believed gone when it was refused a day before too: Apple's Firebase SDK
+/// registers FIDs that are unknown for minutes, and others that are none (decision 86).
+///
 /// A reason that may be a payload's fault is never believed: what would tell it from the token's, that the identical
 /// payload was taken by others (B.7), is not known here. When it has come often enough, an operator looks.
 struct SuspicionRule: Hashable, Sendable {
@@ -48,7 +51,8 @@ struct SuspicionRule: Hashable, Sendable {
     ///   - storms: when senders doubted the lane.
     func judge(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [LanePulse.Storm]) -> Judgement {
         switch evidence.verdict {
-        case .gone, .misplaced: return .approve
+        case .gone, .misplaced, .fidContradicted: return .approve
+        case .fidGone: return evidence.suspicions > 0 ? .approve : .keep
         case .suspect:
             if storms.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
                 return .quarantine(.storm)

@@ -53,8 +53,8 @@ struct EvidenceStore: Sendable {
             )
             INSERT INTO feedback.evidence
                 (notification_id, device_id, app, provider, environment, finding, reason, gone_since, registered_at,
-                observed_at, decision, due_at, cause, correlation, traceparent)
-            SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w
+                observed_at, decision, due_at, cause, correlation, traceparent, owner)
+            SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w, u
             FROM unnest(
                 \(findings.map(\.notification))::uuid[], \(findings.map(\.device))::uuid[],
                 \(findings.map(\.lane.app.rawValue))::text[], \(findings.map(\.lane.origin.rawValue))::text[],
@@ -64,8 +64,9 @@ struct EvidenceStore: Sendable {
                 \(findings.map { $0.registeredAt?.date })::timestamptz[],
                 \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.standing.rawValue))::text[],
                 \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
-                \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[]
-            ) AS new (n, d, a, p, e, f, r, g, t, o, s, c, k, w)
+                \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[],
+                \(findings.map { $0.owner?.rawValue })::bigint[]
+            ) AS new (n, d, a, p, e, f, r, g, t, o, s, c, k, w, u)
             WHERE NOT EXISTS (
                 SELECT FROM feedback.erasure x
                 WHERE x.device_id = d AND coalesce(t <= x.revokes, o <= x.erased_at))

@@ -39,8 +39,9 @@ extension PostgresTransaction {
             """)
     }
 
-    /// The minutes of what waits on the lane and the one before, each registration in the first that it appears in. What
-    /// an operator has released or discarded is no part of a storm any more.
+    /// The minutes of the evidence that waits on the lane, and the minute before. A person counts in the first minute in
+    /// which an established registration of theirs was refused. New registrations, released and discarded evidence are
+    /// no part of a storm.
     func minutes(of lane: FeedbackLane) async throws(PostgresError) -> [LaneMinute] {
         let rows = try await query(
             """
@@ -49,16 +50,16 @@ extension PostgresTransaction {
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND decision = 'waiting'
             ), refusal AS (
-                SELECT device_id, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
+                SELECT owner, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND observed_at >= start.at
-                    AND finding <> 'misplaced' AND (decision IN ('waiting', 'kept', 'quarantined')
+                    AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone') AND (decision IN ('waiting', 'kept', 'quarantined')
                         OR decision IN ('approved', 'published') AND detail IS NULL)
             ), refused AS (
                 SELECT minute, count(*) AS refused FROM refusal GROUP BY minute
             ), registration AS (
                 SELECT minute, count(*) AS registrations
-                FROM (SELECT min(minute) AS minute FROM refusal GROUP BY device_id) AS device GROUP BY minute
+                FROM (SELECT min(minute) AS minute FROM refusal GROUP BY owner) AS person GROUP BY minute
             ), answer AS (
                 SELECT minute, sum(answered)::bigint AS answered FROM feedback.pulse, start
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
@@ -91,7 +92,8 @@ extension PostgresTransaction {
             SELECT (
                 SELECT count(*) FROM feedback.evidence
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                    AND environment = \(lane.environmentWord) AND finding <> 'misplaced'
+                    AND environment = \(lane.environmentWord)
+                    AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone')
                     AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
                     AND decision IN ('approved', 'published') AND detail IS NULL
             ) AS believed, (
@@ -125,6 +127,11 @@ extension PostgresTransaction {
             SELECT e.*, CASE WHEN e.finding = 'suspect' THEN (
                 SELECT count(*) FROM feedback.evidence s WHERE s.device_id = e.device_id AND s.finding = 'suspect'
                     AND s.decision NOT IN ('discarded', 'stale') AND s.registered_at IS NOT DISTINCT FROM e.registered_at
+            ) WHEN e.finding = 'fid-gone' THEN (
+                SELECT count(*) FROM feedback.evidence s
+                WHERE s.device_id = e.device_id AND s.finding IN ('fid-gone', 'fid-contradicted')
+                    AND s.decision NOT IN ('discarded', 'stale')
+                    AND s.observed_at BETWEEN e.observed_at - interval '7 days' AND e.observed_at - interval '1 day'
             ) ELSE 0 END AS suspicions
             FROM feedback.evidence e
             WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)

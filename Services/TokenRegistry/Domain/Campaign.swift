@@ -46,7 +46,10 @@ struct CampaignStep: Hashable, Sendable {
     let tally: CampaignTally
 
     /// The same cursor and page give the same messages with the same ids.
-    init(_ campaign: Campaign, at cursor: CampaignCursor, _ page: CampaignPage, now: Timestamp) {
+    init(
+        _ campaign: Campaign, at cursor: CampaignCursor, _ page: CampaignPage, now: Timestamp,
+        fids: FIDPreference = FIDPreference()
+    ) {
         var notification = campaign.notification
         let id = DerivedID.caused(by: campaign.id, "range.\(cursor.range)", index: Int(cursor.step))
         notification.trace = notification.trace.next(id: id)
@@ -56,7 +59,7 @@ struct CampaignStep: Hashable, Sendable {
             .init(
                 user: member.user, notification: DerivedID.notification(campaign: campaign.id, recipient: member.user))
         }
-        plan = PushPlan(notification, devices: page.members.map(\.devices), now: now)
+        plan = PushPlan(notification, devices: page.members.map(\.devices), now: now, fids: fids)
         tally = CampaignTally(
             users: Int64(page.members.count), devices: Int64(plan.pushes.reduce(0) { $0 + $1.targets.count }),
             pushes: Int64(plan.pushes.count), without: Int64(plan.outcomes.reduce(0) { $0 + $1.outcomes.count }),

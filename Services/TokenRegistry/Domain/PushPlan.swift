@@ -12,7 +12,11 @@ struct PushPlan: Hashable, Sendable {
     /// Only registrations of the kinds that its push type may go to get it. The same notification and devices give the
     /// same messages with the same ids, in the same order. A notification that has expired gives `expired` outcomes and
     /// no push.
-    init(_ notification: Notification, devices: [[Registration]], now: Timestamp) {
+    ///
+    /// - Parameter fids: whose FIDs are not used.
+    init(
+        _ notification: Notification, devices: [[Registration]], now: Timestamp, fids: FIDPreference = FIDPreference()
+    ) {
         if let expiresAt = notification.expiresAt, expiresAt <= now {
             let expired = notification.recipients.map { Outcome(of: $0, .expired, at: now) }
             let everybody = notification.broadcast.map { [Outcome(of: $0, .expired, at: now)] } ?? []
@@ -29,7 +33,7 @@ struct PushPlan: Hashable, Sendable {
         var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
-            let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses
+            let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses(fids)
             if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))
@@ -95,7 +99,8 @@ extension Notification {
         var chunks: [[Push.Target]] = []
         var (begin, size) = (0, 0)
         for place in targets.indices {
-            let bytes = Push.Target.limit + targets[place].token.secret.utf8.count
+            let (token, fallback) = (targets[place].token, targets[place].fallback)
+            let bytes = Push.Target.limit + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
             if place > begin, size + bytes > room || place - begin == Push.maximumTargets {
                 chunks.append(Array(targets[begin..<place]))
                 (begin, size) = (place, 0)
@@ -143,7 +148,8 @@ extension Push.Target {
         self.init(
             device: registration.device, token: registration.token,
             address: registration.kind == .fid ? .fid : nil, notification: recipient.notification,
-            badge: recipient.badge, registeredAt: registration.registeredAt)
+            badge: recipient.badge, registeredAt: registration.registeredAt, fallback: registration.fallback,
+            owner: registration.isEstablished ? OwnerKey(registration.user) : nil)
     }
 }
 

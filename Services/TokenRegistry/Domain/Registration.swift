@@ -17,6 +17,15 @@ struct Registration: Hashable, Sendable {
     var topic: String?
     /// When it was last taken, which is when the device was last seen: apps register at each launch.
     var registeredAt: Timestamp
+    /// Whether its user has had it for a day or longer, by the registry's knowledge or by an import's: new registrations
+    /// are no evidence against a route.
+    var isEstablished = false
+    /// Of a FID: the version of the app.
+    var appVersion: String?
+    /// Of a FID: whether a provider refused it within a day and took a registration token instead.
+    var isSuspected = false
+    /// Of a FID that is to be used: the registration token to try next.
+    var fallback: DeviceToken?
 
     init(
         device: UUID, app: AppID, user: UserID, provider: Provider, environment: ProviderEnvironment,

@@ -1,29 +1,51 @@
 import PushProtocol
 
 extension [Registration] {
-    /// Of an FCM registration token and a FID of the same installation, the one to use: the FID, which replaces tokens,
-    /// unless the token was registered a day later or more, by a build that went back to tokens (`push-protocols` C.1).
-    var withoutSecondAddresses: [Registration] {
-        guard contains(where: { $0.kind == .fid && $0.installation != nil }) else { return self }
-        var latest: [InstallationID: [RegistrationKind: Timestamp]] = [:]
+    /// Of an FCM registration token and a FID of the same installation, the one to use: the FID, which replaces tokens, with
+    /// the token as its fallback. The token is used where it was registered a day later or more, by a build that went back
+    /// to tokens (`push-protocols` C.1), and where the FID or its cohort is suspended.
+    ///
+    /// A client that gives its registration token for a FID (firebase-ios-sdk #16429) is tried by both names.
+    func withoutSecondAddresses(_ fids: FIDPreference = FIDPreference()) -> [Registration] {
+        guard contains(where: { $0.kind == .fid }) else { return self }
+        var latest: [InstallationID: [RegistrationKind: Registration]] = [:]
         for registration in self {
             guard let installation = registration.installation else { continue }
             let known = latest[installation]?[registration.kind]
-            latest[installation, default: [:]][registration.kind] =
-                known.map { Swift.max($0, registration.registeredAt) } ?? registration.registeredAt
+            if known.map({ $0.registeredAt >= registration.registeredAt }) ?? false { continue }
+            latest[installation, default: [:]][registration.kind] = registration
         }
-        return filter { registration in
-            guard let times = registration.installation.flatMap({ latest[$0] }), let token = times[.fcmToken],
-                let fid = times[.fid]
-            else { return true }
-            let usesToken = token - fid >= .seconds(86_400)
-            return switch registration.kind {
-            case .fcmToken: usesToken
-            case .fid: !usesToken
+        return compactMap { registration in
+            let beside = registration.installation.flatMap { latest[$0] }
+            switch registration.kind {
+            case .fcmToken:
+                guard let fid = beside?[.fid] else { return registration }
+                return fid.yields(to: registration, fids) ? registration : nil
+            case .fid:
+                guard let token = beside?[.fcmToken] else { return registration.alone(fids) }
+                if (beside?[.fid] ?? registration).yields(to: token, fids) { return nil }
+                var fid = registration
+                fid.fallback = token.token
+                return fid
             case .alert, .voip, .pushToStart, .liveActivity, .location, .pushToTalk, .complication, .fileProvider,
                 .mdm, .widgets, .controls, .fcmWeb:
-                true
+                return registration
             }
         }
+    }
+}
+
+extension Registration {
+    /// Whether `token` is used in place of this FID.
+    fileprivate func yields(to token: Registration, _ fids: FIDPreference) -> Bool {
+        token.registeredAt - registeredAt >= .seconds(86_400) || fids.isSuspended(self)
+    }
+
+    /// This FID as it is used without another registration beside it.
+    fileprivate func alone(_ fids: FIDPreference) -> Registration {
+        guard token.isRegistrationToken else { return self }
+        var one = self
+        if fids.isSuspended(self) { one.kind = .fcmToken } else { one.fallback = token }
+        return one
     }
 }

@@ -10,12 +10,14 @@ import ServiceKit
 struct DeviceCommandHandler: StageHandler {
     private let store: RegistrationStore
     private let memberships: MembershipStore
+    private let fids: FIDStore
     private let apps: Set<AppID>
     private let logger: Logger
 
     init(store: RegistrationStore, apps: Set<AppID>, logger: Logger) {
         self.store = store
         memberships = MembershipStore(store.database)
+        fids = FIDStore(store.database)
         self.apps = apps
         self.logger = logger
     }
@@ -34,7 +36,7 @@ struct DeviceCommandHandler: StageHandler {
         case .unregister(let user, let provider, let environment, let token, _):
             _ = try Claim(
                 Registrant(user: user, provider: provider, environment: environment, token: token), app: command.app)
-        case .deactivate, .correct, .membership: break
+        case .deactivate, .suspect, .correct, .membership: break
         }
     }
 
@@ -51,6 +53,7 @@ struct DeviceCommandHandler: StageHandler {
         case .register: try await register(run.compactMap(\.claim))
         case .unregister: try await store.unregister(run.compactMap(\.claim))
         case .deactivate: try await deactivate(run)
+        case .suspect: try await suspect(run)
         case .subscribe, .unsubscribe, .tag, .untag: try await change(run)
         case .correct:
             for command in run {
@@ -90,6 +93,21 @@ struct DeviceCommandHandler: StageHandler {
         }
     }
 
+    private func suspect(_ run: [DeviceCommand]) async throws {
+        let answer = try await fids.suspect(run.compactMap(\.suspicion))
+        for device in answer.ended.sorted(by: { $0.uuidString < $1.uuidString }) {
+            logger.info("FID ended: refused again after a day", metadata: ["device": "\(device)"])
+        }
+        for halt in answer.halted {
+            logger.error(
+                "Too many FIDs of this app version are refused while tokens of theirs are taken; tokens are used for a day",
+                metadata: [
+                    "app": "\(halt.cohort.app)", "app_version": "\(halt.cohort.version)",
+                    "people": "\(halt.suspected)",
+                ])
+        }
+    }
+
     private func deactivate(_ run: [DeviceCommand]) async throws {
         let invalidations = run.compactMap(\.invalidation)
         let gone = try await store.deactivate(invalidations)
@@ -125,8 +143,13 @@ extension DeviceCommand {
         case .register(let registrant): try? Claim(registrant, app: app)
         case .unregister(let user, let provider, let environment, let token, let at):
             Claim(app: app, user: user, provider: provider, environment: environment, token: token, at: at)
-        case .deactivate, .correct, .membership: nil
+        case .deactivate, .suspect, .correct, .membership: nil
         }
+    }
+
+    fileprivate var suspicion: FIDStore.Suspicion? {
+        guard case .suspect(let device, let at, let reason) = command else { return nil }
+        return FIDStore.Suspicion(app: app, device: device, at: at, reason: reason)
     }
 
     fileprivate var invalidation: Invalidation? {

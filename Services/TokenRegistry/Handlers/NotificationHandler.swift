@@ -9,17 +9,20 @@ struct NotificationHandler: StageHandler {
     private let campaigns: CampaignStore
     private let apps: Set<AppID>
     private let courtesy: Courtesy
+    private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
 
     /// - Parameter apps: those that are configured; a campaign of another would find no queue.
     init(
         store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(),
+        fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.store = store
         self.campaigns = campaigns
         self.apps = apps
         self.courtesy = courtesy
+        self.fids = fids
         self.now = now
     }
 
@@ -32,14 +35,14 @@ struct NotificationHandler: StageHandler {
     func handle(_ batch: [Delivery<PushProtocol.Notification>]) async throws -> [Verdict] {
         let recipients = BatchRecipients(of: batch.map(\.message))
         let devices = try await Outage.ofDatabase { try await store.devices(of: recipients.users) }
-        let now = now()
+        let (now, fids) = (now(), fids())
         var verdicts: [Verdict] = []
         for (delivery, places) in zip(batch, recipients.places) {
             courtesy.heard(of: delivery.message.lane)
             if let audience = delivery.message.audience {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {
-                let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now)
+                let plan = PushPlan(delivery.message, devices: places.map { devices[$0] }, now: now, fids: fids)
                 verdicts.append(Verdict.done(try plan.outbound()))
             }
         }

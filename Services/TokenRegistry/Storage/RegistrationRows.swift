@@ -16,8 +16,12 @@ extension Registration {
     /// What ``init(_:of:)`` reads, by position: a send reads hundreds of them, and knows whose they are.
     static let ownColumns: SQL = """
         r.device_id, r.provider, r.environment, coalesce(r.token, ''), r.kind, r.installation, r.scope, r.topic,
-        r.registered_at
+        r.registered_at, least(r.registered_at, r.state_changed_at) <= statement_timestamp() - interval '1 day',
+        CASE WHEN r.kind = 'fid' THEN r.app_version END,
+        r.suspected_at IS NOT NULL AND r.suspected_at > statement_timestamp() - \(FIDCohortRule.window)::interval
         """
+    /// The number of ``ownColumns``.
+    static let ownColumnCount = 12
 
     init(_ row: PostgresRow, of owner: AppUser) throws(PostgresError) {
         self.init(
@@ -28,13 +32,17 @@ extension Registration {
             kind: try row.decode(RegistrationKind?.self, at: 4),
             installation: try row.decode(InstallationID?.self, at: 5), scope: try row.decode(String?.self, at: 6),
             topic: try row.decode(String?.self, at: 7), registeredAt: Timestamp(try row.decode(Date.self, at: 8)))
+        isEstablished = try row.decode(Bool.self, at: 9)
+        appVersion = try row.decode(String?.self, at: 10)
+        isSuspected = try row.decode(Bool.self, at: 11)
     }
 
     /// What ``init(_:)`` reads.
     static let columns: SQL = "\(ownColumns), r.app, r.user_id"
 
     init(_ row: PostgresRow) throws(PostgresError) {
-        let owner = AppUser(app: try row.decode(AppID.self, at: 9), user: try row.decode(UserID.self, at: 10))
+        let next = Self.ownColumnCount
+        let owner = AppUser(app: try row.decode(AppID.self, at: next), user: try row.decode(UserID.self, at: next + 1))
         try self.init(row, of: owner)
     }
 }
@@ -62,11 +70,13 @@ extension RegistrationRecord {
         """
 
     init(_ row: PostgresRow) throws(PostgresError) {
+        let next = Registration.ownColumnCount + 2
         self.init(
-            registration: try Registration(row), state: try row.decode(RegistrationState.self, at: 11),
-            reason: try row.decode(String?.self, at: 12), changedAt: try row.decode(Date.self, at: 13),
-            staleSince: try row.decode(Date?.self, at: 14), locale: try row.decode(String?.self, at: 15),
-            timeZone: try row.decode(String?.self, at: 16), appVersion: try row.decode(String?.self, at: 17),
-            platform: try row.decode(DevicePlatform?.self, at: 18))
+            registration: try Registration(row), state: try row.decode(RegistrationState.self, at: next),
+            reason: try row.decode(String?.self, at: next + 1), changedAt: try row.decode(Date.self, at: next + 2),
+            staleSince: try row.decode(Date?.self, at: next + 3), locale: try row.decode(String?.self, at: next + 4),
+            timeZone: try row.decode(String?.self, at: next + 5),
+            appVersion: try row.decode(String?.self, at: next + 6),
+            platform: try row.decode(DevicePlatform?.self, at: next + 7))
     }
 }

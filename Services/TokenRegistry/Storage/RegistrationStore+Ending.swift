@@ -155,7 +155,8 @@ extension RegistrationStore {
         UPDATE registry.registration r
         SET state = 'erased', state_reason = 'the user was erased', state_changed_at = statement_timestamp(),
             ended_at = \(moment), token = NULL, installation = NULL, scope = NULL, topic = NULL, locale = NULL,
-            platform = NULL, time_zone = NULL, app_version = NULL, stale_since = NULL, successor = NULL
+            platform = NULL, time_zone = NULL, app_version = NULL, stale_since = NULL, successor = NULL, fallback_until = NULL,
+            suspected_at = NULL
         FROM (
             SELECT device_id FROM registry.registration
             WHERE app = \(user.app.rawValue) AND user_id = \(user.user.rawValue) AND state = 'active'

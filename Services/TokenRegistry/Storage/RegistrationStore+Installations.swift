@@ -18,9 +18,13 @@ extension RegistrationStore {
         return try await database.transaction { transaction in
             try await transaction.execute(Turn.take(turns))
             let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
-            let taken = try await take(claims, in: transaction)
-            try await transaction.execute(
-                Self.ending(installation, of: user, except: Array(taken), at: moment, .dropped))
+            let taken = Array(try await take(claims, in: transaction))
+            var kept = taken
+            let fallbacks = Self.fallbacks(on: installation, of: user, beside: taken, at: moment)
+            for row in try await transaction.query(fallbacks) {
+                kept.append(try row.decode(UUID.self, at: 0))
+            }
+            try await transaction.execute(Self.ending(installation, of: user, except: kept, at: moment, .dropped))
             var records: [RegistrationRecord] = []
             for row in try await transaction.query(Self.possession(of: installation, by: user)) {
                 records.append(try RegistrationRecord(row))
@@ -61,7 +65,7 @@ extension RegistrationStore {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
-            AND r.user_id = \(user.rawValue) AND r.state = 'active'
+            AND r.user_id = \(user.rawValue) AND r.state = 'active' AND r.fallback_until IS NULL
         ORDER BY r.kind, r.scope, r.device_id
         """
     }
@@ -70,7 +74,32 @@ extension RegistrationStore {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(user.app.rawValue) AND r.user_id = \(user.user.rawValue) AND r.state = 'active'
+            AND r.fallback_until IS NULL
         ORDER BY r.installation NULLS LAST, r.kind, r.scope, r.device_id
+        """
+    }
+
+    /// Keeps the registration tokens that an installation names no more beside a FID of its own, as fallbacks: from the first
+    /// time for 30 days, described as the FID is. Returns their ids.
+    ///
+    /// - Parameter taken: what the installation names.
+    static func fallbacks(
+        on installation: Installation, of user: UserID, beside taken: [UUID], at moment: Timestamp?
+    ) -> SQL {
+        """
+        UPDATE registry.registration r SET
+            fallback_until = coalesce(r.fallback_until, m.at + \(FIDCohortRule.fallback)::interval),
+            locale = f.locale, time_zone = f.time_zone, app_version = f.app_version, platform = f.platform
+        FROM registry.registration f, (
+            SELECT least(coalesce(\(moment?.date)::timestamptz, statement_timestamp()), statement_timestamp()) AS at
+        ) AS m
+        WHERE f.app = \(installation.app.rawValue) AND f.installation = \(installation.id.rawValue)
+            AND f.user_id = \(user.rawValue) AND f.state = 'active' AND f.kind = 'fid'
+            AND f.device_id = ANY (\(taken)::uuid[])
+            AND r.app = f.app AND r.installation = f.installation AND r.user_id = f.user_id AND r.state = 'active'
+            AND r.provider = 'fcm' AND coalesce(r.kind, 'fcm-token') = 'fcm-token'
+            AND r.device_id <> ALL (\(taken)::uuid[]) AND coalesce(r.fallback_until > m.at, true)
+        RETURNING r.device_id
         """
     }
 

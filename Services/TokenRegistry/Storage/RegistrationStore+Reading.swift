@@ -37,7 +37,7 @@ extension RegistrationStore {
         do throws(PostgresError) {
             var registrations = [[Registration]](repeating: [], count: users.count)
             for row in try await database.query(Self.resolution(of: users)) {
-                let place = try row.decode(Int.self, at: 9) - 1
+                let place = try row.decode(Int.self, at: Registration.ownColumnCount) - 1
                 registrations[place].append(try Registration(row, of: users[place]))
             }
             for place in registrations.indices where registrations[place].count > 1 {

@@ -86,7 +86,7 @@ extension RegistrationStore {
                 installation = excluded.installation, scope = excluded.scope, topic = excluded.topic,
                 platform = excluded.platform, locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
                 registered_at = excluded.registered_at, stale_since = NULL, ended_at = NULL,
-                successor = NULL, state = 'active', state_reason = NULL,
+                successor = NULL, fallback_until = NULL, state = 'active', state_reason = NULL,
                 state_changed_at = CASE WHEN r.state = 'active' AND r.user_id = excluded.user_id
                     THEN r.state_changed_at ELSE excluded.state_changed_at END
             WHERE (excluded.registered_at > r.registered_at

@@ -37,6 +37,8 @@ struct SweepStore: Sendable {
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
+            let faded = try await transaction.execute(
+                Self.fading(after: position, until: end ?? Self.last, now: now))
             let before = (now - StaleRule.forgetAfter).date
             let forgotten = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))"
@@ -49,7 +51,8 @@ struct SweepStore: Sendable {
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             let deleted = forgotten + ended
             return end == nil
-                ? .finished(changed: changed, deleted: deleted) : .more(changed: changed, deleted: deleted)
+                ? .finished(changed: changed + faded, deleted: deleted)
+                : .more(changed: changed + faded, deleted: deleted)
         }
     }
 
@@ -90,6 +93,19 @@ struct SweepStore: Sendable {
             WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active'
                 AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isForgotten(by: ended)))
             """
+    }
+
+    /// Ends fallbacks whose time is over while their installation still has a FID. Without one, the token is what works.
+    static func fading(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
+        """
+        UPDATE registry.registration r SET state = 'replaced', state_reason = 'a FID took its place',
+            state_changed_at = statement_timestamp(), ended_at = r.fallback_until
+        WHERE r.device_id > \(start) AND r.device_id <= \(end) AND r.state = 'active'
+            AND r.fallback_until < \(now.date) AND EXISTS (
+                SELECT FROM registry.registration f
+                WHERE f.app = r.app AND f.installation = r.installation AND f.user_id = r.user_id
+                    AND f.state = 'active' AND f.kind = 'fid')
+        """
     }
 
     /// What ended before a moment and nothing needs any more, locked: nobody revives it until it is deleted. A row that

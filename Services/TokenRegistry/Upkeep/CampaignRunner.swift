@@ -28,14 +28,14 @@ struct CampaignRunner: Service {
 
     init(
         service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, courtesy: Courtesy,
-        logger: Logger
+        fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() }, logger: Logger
     ) {
         self.service = service
         self.amqp = amqp
         self.bus = bus
         self.courtesy = courtesy
         self.logger = logger
-        steps = CampaignSteps(store: store)
+        steps = CampaignSteps(store: store, fids: fids)
     }
 
     func run() async throws {

@@ -14,12 +14,17 @@ final class CampaignSteps: Sendable {
     static let usualMembers = 2000
 
     private let store: CampaignStore
+    private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
     /// The campaigns under way; they never change.
     private let known = Mutex<[UUID: Campaign]>([:])
 
-    init(store: CampaignStore, now: @escaping @Sendable () -> Timestamp = { .now }) {
+    init(
+        store: CampaignStore, fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
+        now: @escaping @Sendable () -> Timestamp = { .now }
+    ) {
         self.store = store
+        self.fids = fids
         self.now = now
     }
 
@@ -77,7 +82,7 @@ final class CampaignSteps: Sendable {
             if let wait = try await store.reserve(limit, of: campaign.id, rate: rate) { return .wait(wait) }
         }
         let page = try await store.page(of: campaign, after: cursor.position, upTo: upper, limit: limit)
-        let step = CampaignStep(campaign, at: cursor, page, now: now)
+        let step = CampaignStep(campaign, at: cursor, page, now: now, fids: fids())
         let outbound =
             try step.plan.outbound() + [
                 Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)

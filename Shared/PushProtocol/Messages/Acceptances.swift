@@ -33,7 +33,7 @@ struct Acceptances {
         return outcomes.indices.allSatisfy { place in
             guard case .accepted = outcomes[place].answer else { return false }
             return outcomes[place].at == at && outcomes[place].device != nil && outcomes[place].registeredAt == nil
-                && outcomes[place].elsewhere == nil
+                && outcomes[place].elsewhere == nil && outcomes[place].refusedFID == nil && outcomes[place].owner == nil
         }
     }
 }

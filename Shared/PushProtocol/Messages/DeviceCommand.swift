@@ -26,6 +26,9 @@ package struct DeviceCommand: WireMessage, Hashable {
         /// A provider said that this registration is gone: deactivate it if it was not taken again after
         /// `notRegisteredSince` (compare and clear).
         case deactivate(device: UUID, notRegisteredSince: Timestamp, reason: String)
+        /// The provider refused this FID at `at`, and took a registration token of the same installation: the FID is
+        /// suspected.
+        case suspect(device: UUID, at: Timestamp, reason: String)
         /// The registration lives in the other environment.
         case correct(device: UUID, environment: ProviderEnvironment)
         /// A user joins or leaves a topic or a tag.
@@ -38,7 +41,7 @@ package struct DeviceCommand: WireMessage, Hashable {
 
 extension DeviceCommand.Command {
     package enum Verb: String, Codable, Sendable, CaseIterable {
-        case register, unregister, deactivate, correct, subscribe, unsubscribe, tag, untag
+        case register, unregister, deactivate, suspect, correct, subscribe, unsubscribe, tag, untag
     }
 
     package var verb: Verb {
@@ -46,6 +49,7 @@ extension DeviceCommand.Command {
         case .register: .register
         case .unregister: .unregister
         case .deactivate: .deactivate
+        case .suspect: .suspect
         case .correct: .correct
         case .membership(let change): change.verb
         }
@@ -72,6 +76,8 @@ extension DeviceCommand.Command: Codable {
             self = .deactivate(
                 device: try value(.device), notRegisteredSince: try value(.notRegisteredSince),
                 reason: try value(.reason))
+        case .suspect:
+            self = .suspect(device: try value(.device), at: try value(.at), reason: try value(.reason))
         case .correct: self = .correct(device: try value(.device), environment: try value(.environment))
         case .subscribe, .unsubscribe, .tag, .untag: self = .membership(try MembershipChange(from: decoder))
         }
@@ -91,6 +97,10 @@ extension DeviceCommand.Command: Codable {
         case .deactivate(let device, let notRegisteredSince, let reason):
             try container.encode(device, forKey: .device)
             try container.encode(notRegisteredSince, forKey: .notRegisteredSince)
+            try container.encode(reason, forKey: .reason)
+        case .suspect(let device, let at, let reason):
+            try container.encode(device, forKey: .device)
+            try container.encode(at, forKey: .at)
             try container.encode(reason, forKey: .reason)
         case .correct(let device, let environment):
             try container.encode(device, forKey: .device)

@@ -34,7 +34,7 @@ extension MembershipChange {
         switch verb {
         case .subscribe, .unsubscribe: group = .topic(try container.decode(GroupName.self, forKey: .topic))
         case .tag, .untag: group = .tag(try container.decode(GroupName.self, forKey: .tag))
-        case .register, .unregister, .deactivate, .correct:
+        case .register, .unregister, .deactivate, .suspect, .correct:
             throw DecodingError.dataCorruptedError(
                 forKey: .verb, in: container, debugDescription: "it is about a registration, not about a group")
         }

@@ -107,6 +107,11 @@ extension Outcome {
         }
         json.raw(#","notification":"#)
         json.uuid(notification)
+        if let owner {
+            json.raw(#","owner":"#)
+            json.integer(owner.rawValue)
+        }
+        if let refusedFID { json.member(#","refusedFID":"#, refusedFID) }
         if let registeredAt {
             json.raw(#","registeredAt":"#)
             json.integer(registeredAt.milliseconds)

@@ -2,7 +2,8 @@ package import FoundationEssentials
 
 /// What became of the targets of a push, in batches of one disposition. Exchange `outcomes`, routing key
 /// `<origin>.<disposition>`, where the origin is the provider's name, or `registry` for users without a device. What was
-/// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`.
+/// accepted in another environment than the push was for has a batch of its own: `<origin>.accepted.elsewhere`. The same batch
+/// has the pushes that a fallback token took in place of a FID.
 ///
 /// On the wire acceptances that have a device, no registration time and one moment in common are a table, the member
 /// `accepted`: `at`, and the columns `devices`, `ids` and `notifications`, the last with a single one where all have the
@@ -64,10 +65,15 @@ package struct Outcome: Codable, Hashable, Sendable {
     package var registeredAt: Timestamp?
     /// The environment whose provider took it, where that is not the push's own: the registration is misplaced.
     package var elsewhere: ProviderEnvironment?
+    /// The provider's reason against a FID that it does not know. With an acceptance, the provider took the fallback
+    /// token; with any other answer, no token helped. Absent for every other address.
+    package var refusedFID: String?
+    /// Of refusals: the owner of the registration, where it is established; see ``Push/Target/owner``.
+    package var owner: OwnerKey?
 
     package init(
         notification: UUID, device: UUID?, answer: Answer, at: Timestamp, registeredAt: Timestamp?,
-        elsewhere: ProviderEnvironment? = nil
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, owner: OwnerKey? = nil
     ) {
         self.notification = notification
         self.device = device
@@ -75,6 +81,8 @@ package struct Outcome: Codable, Hashable, Sendable {
         self.at = at
         self.registeredAt = registeredAt
         self.elsewhere = elsewhere
+        self.refusedFID = refusedFID
+        self.owner = owner
     }
 
     /// The one answer. `reason` is the provider's own word (`BadTopic`, `SENDER_ID_MISMATCH`) or ours.

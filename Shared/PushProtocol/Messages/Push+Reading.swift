@@ -62,11 +62,25 @@ extension Push.Target {
                 $0.badge = $1.map(Int.init)
             }
         }
+        if try members.find(#""fallbacks":"#, &scan), try !scan.takesNull() {
+            try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+                try scan.takesNull() ? nil : DeviceToken(secret: try scan.text())
+            } set: {
+                $0.fallback = $1
+            }
+        }
         try members.require(#""notifications":"#, &scan)
         try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
             try scan.uuid()
         } set: {
             $0.notification = $1
+        }
+        if try members.find(#""owners":"#, &scan), try !scan.takesNull() {
+            try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in
+                try scan.optionalInteger()
+            } set: {
+                $0.owner = $1.map(OwnerKey.init(rawValue:))
+            }
         }
         try members.require(#""registeredAt":"#, &scan)
         try scan.column(of: &targets) { (scan) throws(JSONReader.Unusual) in

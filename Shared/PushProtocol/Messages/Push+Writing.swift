@@ -9,6 +9,9 @@ extension Push {
         for target in targets {
             guard target.token.secret.isPlainJSON else { return nil }
             limit += Target.limit + target.token.secret.utf8.count
+            guard let fallback = target.fallback?.secret else { continue }
+            guard fallback.isPlainJSON else { return nil }
+            limit += fallback.utf8.count
         }
         return ByteCursor.bytes(atMost: limit) { json in
             json.put(#"{"app":"#)
@@ -41,8 +44,8 @@ extension Push {
 }
 
 extension Push.Target {
-    /// The most bytes that each takes, but for its token: two ids, two numbers, an address.
-    package static let limit = 2 * 39 + 2 * 21 + 15 + 3
+    /// The most bytes that each takes, but for its tokens: two ids, three numbers, an address, the quotes of two tokens.
+    package static let limit = 2 * 39 + 3 * 21 + 15 + 3 + 5
 }
 
 extension ByteCursor {
@@ -66,8 +69,22 @@ extension ByteCursor {
         }
         put(#""devices":"#)
         list(of: targets.count) { json, row in json.put(quoted: targets[row].device, .upper) }
+        if targets.contains(where: { $0.fallback != nil }) {
+            put(#","fallbacks":"#)
+            column(of: targets.count, { targets[$0].fallback }) { json, token in
+                guard let token else { return json.put("null") }
+                json.put(quoted: token.secret)
+            }
+        }
         put(#","notifications":"#)
         column(of: targets.count, { targets[$0].notification }) { json, id in json.put(quoted: id, .upper) }
+        if targets.contains(where: { $0.owner != nil }) {
+            put(#","owners":"#)
+            column(of: targets.count, { targets[$0].owner }) { json, owner in
+                guard let owner else { return json.put("null") }
+                json.put(owner.rawValue)
+            }
+        }
         put(#","registeredAt":"#)
         column(of: targets.count, { targets[$0].registeredAt }) { json, moment in json.put(moment.milliseconds) }
         put(#","tokens":"#)

@@ -4,8 +4,8 @@ package import FoundationEssentials
 /// `<provider>.<lane>.<app>`. The only message that holds device tokens.
 ///
 /// On the wire `targets` is a table, with a column for each part of a target: `devices`, `notifications`, `registeredAt`,
-/// `tokens`, and, where a target has one, `addresses` and `badges`, with `null` for those without. A column that would have
-/// the same in every row has it once; not those of devices and tokens. Version 1 had a list of targets.
+/// `tokens`, and, where a target has one, `addresses`, `badges`, `fallbacks` and `owners`, with `null` for those without. A
+/// column that would have the same in every row has it once; not those of devices and tokens. Version 1 had a list of targets.
 package struct Push: WireMessage, Hashable {
     package static let messageType = "heliograph.push"
     package static let messageVersion = 2
@@ -102,10 +102,15 @@ package struct Push: WireMessage, Hashable {
         package var badge: Int?
         /// When the registry last took this registration: what a provider's invalidation time is compared with.
         package var registeredAt: Timestamp
+        /// The registration token of the same installation and user, for a FID that the provider does not know. Absent
+        /// without one, and for every other address.
+        package var fallback: DeviceToken?
+        /// The owner of an established registration; absent for a new registration and for many devices.
+        package var owner: OwnerKey?
 
         package init(
             device: UUID, token: DeviceToken, address: Address? = nil, notification: UUID, badge: Int? = nil,
-            registeredAt: Timestamp
+            registeredAt: Timestamp, fallback: DeviceToken? = nil, owner: OwnerKey? = nil
         ) {
             self.device = device
             self.token = token
@@ -113,6 +118,8 @@ package struct Push: WireMessage, Hashable {
             self.notification = notification
             self.badge = badge
             self.registeredAt = registeredAt
+            self.fallback = fallback
+            self.owner = owner
         }
 
         /// The `apns-id` of this notification on this device.

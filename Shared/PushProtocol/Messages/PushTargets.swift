@@ -6,7 +6,7 @@ struct PushTargets {
     let targets: [Push.Target]
 
     private enum CodingKeys: String, CodingKey {
-        case addresses, badges, devices, notifications, registeredAt, tokens
+        case addresses, badges, devices, fallbacks, notifications, owners, registeredAt, tokens
     }
 }
 
@@ -20,7 +20,13 @@ extension PushTargets: Encodable {
             try table.encode(Column(targets.map(\.badge)), forKey: .badges)
         }
         try table.encode(targets.map(\.device), forKey: .devices)
+        if targets.contains(where: { $0.fallback != nil }) {
+            try table.encode(Column(targets.map(\.fallback)), forKey: .fallbacks)
+        }
         try table.encode(Column(targets.map(\.notification)), forKey: .notifications)
+        if targets.contains(where: { $0.owner != nil }) {
+            try table.encode(Column(targets.map(\.owner)), forKey: .owners)
+        }
         try table.encode(Column(targets.map(\.registeredAt)), forKey: .registeredAt)
         try table.encode(targets.map(\.token), forKey: .tokens)
     }
@@ -45,12 +51,15 @@ extension PushTargets: Decodable {
         }
         let addresses = try column(Push.Address?.self, .addresses)
         let badges = try column(Int?.self, .badges)
+        let fallbacks = try column(DeviceToken?.self, .fallbacks)
+        let owners = try column(OwnerKey?.self, .owners)
         let notifications = try table.decode(Column<UUID>.self, forKey: .notifications, rows: devices.count)
         let registeredAt = try table.decode(Column<Timestamp>.self, forKey: .registeredAt, rows: devices.count)
         targets = devices.indices.map { row in
             Push.Target(
                 device: devices[row], token: tokens[row], address: addresses?[row] ?? nil,
-                notification: notifications[row], badge: badges?[row] ?? nil, registeredAt: registeredAt[row])
+                notification: notifications[row], badge: badges?[row] ?? nil, registeredAt: registeredAt[row],
+                fallback: fallbacks?[row] ?? nil, owner: owners?[row] ?? nil)
         }
     }
 

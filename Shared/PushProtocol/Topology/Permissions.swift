@@ -114,7 +114,7 @@ extension BusRole {
             [
                 (
                     .devices,
-                    #"command\.\#(Self.words([DeviceCommand.Command.Verb.deactivate, .correct]))(\.\#(Self.app))?"#
+                    #"command\.\#(Self.words([DeviceCommand.Command.Verb.deactivate, .suspect, .correct]))(\.\#(Self.app))?"#
                 )
             ]
         }

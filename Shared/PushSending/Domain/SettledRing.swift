@@ -55,8 +55,15 @@ struct SettledRing {
     /// no id had to be remembered, nothing is here.
     private var names: [UInt8] = []
     private static let nameSlot = 48
+    /// The parts of an outcome that nearly none has.
+    private struct Other {
+        var answer: Outcome.Answer
+        var refusedFID: String?
+        var owner: OwnerKey?
+    }
+
     /// The answers of the records, by place, that are not what nearly all are.
-    private var others: [Int: Outcome.Answer] = [:]
+    private var others: [Int: Other] = [:]
     /// The number of the newest record of each chain, from 1 and as far as it fits; 0 without one.
     private var newest: [UInt32]
     /// Records written so far: the number of the last.
@@ -95,7 +102,10 @@ struct SettledRing {
             }
         case .unregistered, .rejected, .throttled, .misconfigured, .expired, .skipped, .unknown: flags = .other
         }
-        if flags == .other { others[place] = outcome.answer }
+        if outcome.refusedFID != nil || outcome.owner != nil { flags = .other }
+        if flags == .other {
+            others[place] = Other(answer: outcome.answer, refusedFID: outcome.refusedFID, owner: outcome.owner)
+        }
         if outcome.device != nil { flags.insert(.hasDevice) }
         if outcome.registeredAt != nil { flags.insert(.hasRegisteredAt) }
         switch outcome.elsewhere {
@@ -166,17 +176,19 @@ struct SettledRing {
     private func outcome(at place: Int) -> Outcome {
         let record = records[place]
         let flags = record.flags
+        let other = flags.contains(.other) ? others[place] : nil
         return Outcome(
             notification: record.notification, device: flags.contains(.hasDevice) ? record.device : nil,
             answer: answer(at: place), at: Timestamp(milliseconds: record.at),
             registeredAt: flags.contains(.hasRegisteredAt) ? Timestamp(milliseconds: record.registeredAt) : nil,
             elsewhere: flags.contains(.inProduction)
-                ? .production : flags.contains(.inDevelopment) ? .development : nil)
+                ? .production : flags.contains(.inDevelopment) ? .development : nil,
+            refusedFID: other?.refusedFID, owner: other?.owner)
     }
 
     private func answer(at place: Int) -> Outcome.Answer {
         let flags = records[place].flags
-        if flags.contains(.other) { return others[place] ?? .accepted(id: nil) }
+        if flags.contains(.other) { return others[place]?.answer ?? .accepted(id: nil) }
         if flags.contains(.acceptedAsID) { return .accepted(id: ProviderName(records[place].id)) }
         guard flags.contains(.acceptedAsName) else { return .accepted(id: nil) }
         let start = place * Self.nameSlot + 1

@@ -72,18 +72,22 @@ final class LaneGate: Sendable {
     /// Lets the next push probe at once, if the lane is shut.
     func recheck() { state.withLock { $0.breaker.recheck(now: clock.uptime()) } }
 
-    /// Looks at the answers of a round together, before anything is made of them.
+    /// Looks at the answers of a round together, after the other addresses of its targets were tried.
     ///
     /// When they are part of a storm of refused tokens, the lane is at fault and not the tokens: those that were doubted
-    /// are left for later, and the round reports the lane as misconfigured.
+    /// are left for later, and the round reports the lane as misconfigured. Otherwise the tokens that the other
+    /// environment was not asked about are refused without doubt.
     func judge(_ round: inout PushRound, isProbe: Bool) {
         let answers = round.answers.count { $0.isAboutTarget }
-        let doubted = round.answers.indices.filter { round.answers[$0].doubtsToken }
+        let doubted = round.answers.indices.filter { place in
+            round.answers[place].doubtsToken && !(round.isMisplaced && round.unheard.contains(place))
+        }
         let storm = suspicion.withLock { suspicion in
             suspicion.note(
-                answers: answers, suspects: doubted.map { round.copies[$0].target.device }, isProbe: isProbe,
+                answers: answers, doubts: doubted.map { round.copies[$0].target.owner }, isProbe: isProbe,
                 now: clock.uptime())
         }
+        defer { for place in round.unheard { round.answers[place] = round.answers[place].withoutDoubt } }
         guard let storm else { return }
         round.storm = storm
         for index in doubted { round.answers[index] = .backOff(floor: SuspicionMonitor.window, reason: storm) }
@@ -124,6 +128,12 @@ final class LaneGate: Sendable {
 }
 
 extension GatewayAnswer {
+    /// The same refusal, with nothing held against the token.
+    fileprivate var withoutDoubt: GatewayAnswer {
+        guard case .settled(.rejected(let reason, suspectToken: true)) = self else { return self }
+        return .settled(.rejected(reason: reason, suspectToken: false))
+    }
+
     /// Whether the provider refused this target for a reason that may lie in its token.
     fileprivate var doubtsToken: Bool {
         if case .settled(.rejected(let reason, suspectToken: true)) = self {

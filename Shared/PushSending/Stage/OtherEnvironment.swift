@@ -10,13 +10,20 @@ final class OtherEnvironment: Sendable {
     static let triesPerMinute = 20
 
     private let clock: SenderClock
-    private let tries = Mutex<[LaneKey: (minute: Timestamp, count: Int)]>([:])
+    private struct Tries {
+        var minute: Timestamp
+        var count = 0
+        /// How many of them were taken.
+        var taken = 0
+    }
+
+    private let tries = Mutex<[LaneKey: Tries]>([:])
 
     init(clock: SenderClock) { self.clock = clock }
 
     /// Sends those copies of `round` again, through the app's other environment, whose token is not known in `lane`. An
     /// acceptance takes the place of the refusal. Where the other environment said nothing about the token, or was not
-    /// asked, the refusal stands and the token is not doubted.
+    /// asked, the refusal stands and its place is in ``PushRound/unheard``.
     func amend(
         _ round: inout PushRound, of lane: LaneKey, on lanes: PushLanes,
         mayStart: @escaping @Sendable (Copy) -> Bool = { _ in true }, _ push: (Int) -> Push
@@ -26,9 +33,10 @@ final class OtherEnvironment: Sendable {
         else { return }
         let suspects = round.answers.indices.filter { round.answers[$0].isUnknownToken }
         // Only what both environments refused is held against a token.
-        var unheard = Set(suspects)
-        defer { for place in unheard { round.answers[place] = round.answers[place].withoutDoubt } }
-        let places = suspects.prefix(grant(suspects.count, LaneKey(app: lane.app, environment: environment)))
+        round.unheard = Set(suspects)
+        let otherLane = LaneKey(app: lane.app, environment: environment)
+        let places = suspects.prefix(grant(suspects.count, otherLane))
+        defer { round.isMisplaced = takesMost(otherLane) }
         // A lane that is in trouble, or tries its way out of it, is left alone.
         guard !places.isEmpty, other.gate.trouble == nil else { return }
         let copies = places.map { round.copies[$0] }
@@ -45,8 +53,9 @@ final class OtherEnvironment: Sendable {
                 of: pushes.map { other.gateway.render(push($0)) }, in: push(pushes[0]).lane, mayStart: mayStart))
         other.gate.report(again.report)
         for (place, answer) in zip(places, again.answers) {
-            if answer.isAboutToken { unheard.remove(place) }
+            if answer.isAboutToken { round.unheard.remove(place) }
             guard case .settled(.accepted) = answer else { continue }
+            noteTaken(otherLane)
             round.answers[place] = answer
             round.elsewhere[place] = environment
         }
@@ -65,10 +74,21 @@ final class OtherEnvironment: Sendable {
     private func grant(_ wanted: Int, _ lane: LaneKey) -> Int {
         let minute = clock.now().minute
         return tries.withLock { tries in
-            let used = tries[lane].map { $0.minute == minute ? $0.count : 0 } ?? 0
-            let granted = min(wanted, max(Self.triesPerMinute - used, 0))
-            tries[lane] = (minute, used + granted)
+            var used = tries[lane].flatMap { $0.minute == minute ? $0 : nil } ?? Tries(minute: minute)
+            let granted = min(wanted, max(Self.triesPerMinute - used.count, 0))
+            used.count += granted
+            tries[lane] = used
             return granted
+        }
+    }
+
+    private func noteTaken(_ lane: LaneKey) { tries.withLock { $0[lane]?.taken += 1 } }
+
+    /// Whether `lane` took at least half of the tokens that it was asked about in the minute of its last try.
+    private func takesMost(_ lane: LaneKey) -> Bool {
+        tries.withLock { tries in
+            guard let used = tries[lane], used.taken > 0 else { return false }
+            return 2 * used.taken >= used.count
         }
     }
 }
@@ -82,12 +102,6 @@ extension GatewayAnswer {
             .withdrawn, .withheld:
             false
         }
-    }
-
-    /// The same refusal, with nothing held against the token.
-    fileprivate var withoutDoubt: GatewayAnswer {
-        guard case .settled(.rejected(let reason, suspectToken: true)) = self else { return self }
-        return .settled(.rejected(reason: reason, suspectToken: false))
     }
 
     /// Whether the provider says that this environment knows no such token. A token of another topic is none of these.

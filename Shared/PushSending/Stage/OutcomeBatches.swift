@@ -72,7 +72,8 @@ struct OutcomeBatches {
 
         init(_ outcome: Outcome) {
             disposition = outcome.answer.disposition
-            isElsewhere = outcome.elsewhere != nil
+            // By another environment, or by another address of the device.
+            isElsewhere = disposition == .accepted && !outcome.isPlainlyAccepted
         }
 
         static func < (a: Kind, b: Kind) -> Bool {

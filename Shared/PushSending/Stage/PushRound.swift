@@ -7,6 +7,13 @@ struct PushRound: Sendable {
     var answers: [GatewayAnswer]
     /// Where the provider took them, of those copies that it took in another environment than the push is for.
     var elsewhere: [Int: ProviderEnvironment] = [:]
+    /// The provider's reason against the FID of each copy whose FID it does not know, by place.
+    var refusedFIDs: [Int: String] = [:]
+    /// The places of the tokens that are unknown here and that the app's other environment said nothing about.
+    var unheard: Set<Int> = []
+    /// Whether the other environment takes most of the tokens that it is asked about: those of ``unheard`` are then
+    /// misplaced rather than evidence against the lane.
+    var isMisplaced = false
     /// What speaks against the lane in the answers taken together; see ``LaneGate/judge(_:isProbe:)``.
     var storm: String?
     /// For how long the targets wait whose answer is ``GatewayAnswer/thirdPartyHalted``.

@@ -14,6 +14,7 @@ struct PushSender: Sendable {
     private let concurrency: Int
     private let clock: SenderClock
     private let otherEnvironment: OtherEnvironment
+    private let fallbacks: FallbackTokens
 
     /// `concurrency` bounds the requests in flight for one lane of one batch.
     init(
@@ -27,6 +28,7 @@ struct PushSender: Sendable {
         self.concurrency = concurrency
         self.clock = clock
         otherEnvironment = OtherEnvironment(clock: clock)
+        fallbacks = FallbackTokens(revocations: revocations)
     }
 
     /// A push, and how often and since when it has been tried.
@@ -126,11 +128,14 @@ struct PushSender: Sendable {
             let answers = await lane.gateway.send(
                 copies, of: renderings, in: jobs[0].message.lane, mayStart: mayStart)
             var round = PushRound(copies: copies, answers: answers)
+            // First the other addresses of each target, then the judgement: a token that another environment takes is no
+            // evidence against the lane.
+            await otherEnvironment.amend(&round, of: key, on: lanes, mayStart: mayStart) { jobs[$0].message }
+            await fallbacks.amend(&round, of: key, over: lane, mayStart: mayStart) { jobs[$0].message }
             lane.gate.thirdParty.judge(&round, probe: probe)
             lane.gate.judge(&round, isProbe: admission == .probe)
             if admission == .probe { lane.gate.reportProbe(round.report) } else { lane.gate.report(round.report) }
             quota?.note(round)
-            await otherEnvironment.amend(&round, of: key, on: lanes, mayStart: mayStart) { jobs[$0].message }
             let left = take(round, unsent.prefix(count), of: jobs, into: &settlements)
             unsent.removeFirst(count)
             unsent = left.isEmpty ? unsent : left + unsent
@@ -215,11 +220,13 @@ struct PushSender: Sendable {
     }
 
     private func outcome(
-        _ target: Push.Target, _ answer: Outcome.Answer, _ now: Timestamp, elsewhere: ProviderEnvironment? = nil
+        _ target: Push.Target, _ answer: Outcome.Answer, _ now: Timestamp, elsewhere: ProviderEnvironment? = nil,
+        refusedFID: String? = nil
     ) -> Outcome {
         Outcome(
             notification: target.notification, device: target.device, answer: answer, at: now,
-            registeredAt: target.registeredAt, elsewhere: elsewhere)
+            registeredAt: target.registeredAt, elsewhere: elsewhere, refusedFID: refusedFID,
+            owner: answer.mayBeEvidence ? target.owner : nil)
     }
 
     /// Sorts the answers of a round into the settlements, and returns the places that are still to be sent.
@@ -234,7 +241,9 @@ struct PushSender: Sendable {
             switch round.answers[index] {
             case .settled(let answer):
                 let elsewhere = round.elsewhere.isEmpty ? nil : round.elsewhere[index]
-                settlements.settle(outcome(target, answer, now, elsewhere: elsewhere), of: place.job)
+                let refusedFID = round.refusedFIDs.isEmpty ? nil : round.refusedFIDs[index]
+                settlements.settle(
+                    outcome(target, answer, now, elsewhere: elsewhere, refusedFID: refusedFID), of: place.job)
             case .refusedHere(let rejection):
                 settlements.refuse(outcome(target, rejection.answer, now), of: place.job)
             case .deferred(let reason): hold([place], of: jobs, for: .zero, reason, into: &settlements)
@@ -282,6 +291,16 @@ struct PushSender: Sendable {
             let job = jobs[place.job]
             let level = retry.hold(for: pause, expiresAt: job.message.expiresAt, now: now)
             settlements.leave(job.message.targets[place.target], of: place.job, as: .held, level, reason)
+        }
+    }
+}
+
+extension Outcome.Answer {
+    /// Whether the answer may be held against a token.
+    fileprivate var mayBeEvidence: Bool {
+        switch self {
+        case .unregistered, .rejected: true
+        case .accepted, .throttled, .misconfigured, .expired, .skipped, .unknown: false
         }
     }
 }

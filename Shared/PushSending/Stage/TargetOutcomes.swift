@@ -66,6 +66,6 @@ struct TargetOutcomes: Sendable {
 extension Outcome {
     /// Whether the provider took it where it was to be sent.
     var isPlainlyAccepted: Bool {
-        if case .accepted = answer { elsewhere == nil } else { false }
+        if case .accepted = answer { elsewhere == nil && refusedFID == nil } else { false }
     }
 }

@@ -66,9 +66,30 @@ import Testing
         }
     }
 
-    @Test func `B08: 30 of 100 bad tokens halt the lane, and no token is held against anybody`() async throws {
+    @Test(arguments: [7, nil] as [Int?])
+    func `S2: 25 invented tokens of one user, or of new registrations, halt nothing`(owner: Int?) async throws {
         try await SimulatedAPNs.run { apns, sender in
-            let targets = (0..<100).map { Push.Target.sample(token: String($0 + 0x1000_0000, radix: 16)) }
+            let invented = (0..<25).map {
+                Push.Target.sample(token: String($0 + 0x1000_0000, radix: 16), owner: owner)
+            }
+            for target in invented {
+                try await apns.script(["status": 400, "reason": "BadDeviceToken"], token: target.token.secret)
+            }
+            let result = try await sender.send(.sample(targets: invented))
+            #expect(result.answers.map(\.disposition) == Array(repeating: .rejected, count: 25))
+            #expect(result.remainder == nil)
+            #expect(sender.trouble() == nil)
+            let other = try await sender.send(.sample(targets: [.sample(token: "ff", owner: 8)]))
+            #expect(other.answers.map(\.disposition) == [.accepted])
+        }
+    }
+
+    @Test func `B08: bad tokens of 30 people in 100 halt the lane, and no token is held against anybody`() async throws
+    {
+        try await SimulatedAPNs.run { apns, sender in
+            let targets = (0..<100).map {
+                Push.Target.sample(token: String($0 + 0x1000_0000, radix: 16), owner: $0)
+            }
             for target in targets.prefix(30) {
                 try await apns.script(["status": 400, "reason": "BadDeviceToken"], token: target.token.secret)
             }

@@ -43,6 +43,9 @@ struct SimulatedGoogle: Sendable {
     /// What the simulator shall do; its README lists the keys.
     func script(_ outcomes: JSONValue) async throws { try await control.script(outcomes) }
 
+    /// Which tokens exist, and in which member of a message; its README lists the keys.
+    func pin(_ tokens: JSONValue) async throws { try await control.pin(tokens) }
+
     /// Ends every script and forgets every request.
     func forget() async throws {
         for path in ["outcomes", "requests"] { try await control.delete(path) }

@@ -98,4 +98,23 @@ import Testing
             ])
         #expect(pieces.commands == Array(pieces.reversed()).commands)
     }
+
+    @Test func `a FID in whose place a token was taken is suspected at once, and is no evidence`() throws {
+        let batch = Batches.batch(
+            .accepted(id: nil), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
+        #expect(batch.findings.map(\.verdict) == [.fidContradicted])
+        #expect(batch.findings.map(\.standing) == [.published])
+        #expect(
+            batch.corrections.map(\.command)
+                == [.suspect(device: Batches.device(1), at: .start, reason: "UNREGISTERED")])
+        #expect(Set(batch.corrections.map(\.trace.id)).count == 1)
+    }
+
+    @Test func `a FID that no token helped is weighed, and leads to no command at once`() throws {
+        let batch = Batches.batch(
+            .unregistered(since: nil, reason: "UNREGISTERED"), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
+        #expect(batch.findings.map(\.verdict) == [.fidGone])
+        #expect(batch.findings.map(\.standing) == [.waiting])
+        #expect(batch.corrections.isEmpty)
+    }
 }

@@ -61,6 +61,45 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, nil] as [Int?])
+    func `S2: bad tokens of one user, or of new registrations, trip no guard and fill no quarantine`(
+        owner: Int?
+    ) async throws {
+        try await FeedbackFixture.with { feedback in
+            try await feedback.evidence.record([
+                Batches.batch(
+                    Batches.badToken, devices: 0..<50, answered: 60, acceptedAt: .start, owner: { _ in owner })
+            ])
+            try await feedback.judge()
+            feedback.clock.advance(by: .seconds(120))
+            #expect(try await feedback.judge()?.after == .atRest)
+            #expect(try await feedback.decisions() == ["approved": 50])
+        }
+    }
+
+    @Test func `a FID that is refused is kept, and believed gone when it is refused a day later`() async throws {
+        try await FeedbackFixture.with { feedback async throws in
+            func refuse(_ notification: Int) async throws -> [String: Int] {
+                try await feedback.evidence.record([
+                    Batches.batch(
+                        Self.gone, devices: [1], notification: notification, origin: .fcm, at: feedback.clock.now,
+                        answered: 100, refusedFID: "UNREGISTERED")
+                ])
+                feedback.clock.advance(by: .seconds(120))
+                try await feedback.judge(FeedbackLane(app: Batches.app, origin: .fcm, environment: .production))
+                return try await feedback.decisions()
+            }
+            #expect(try await refuse(1) == ["kept": 1])
+            feedback.clock.advance(by: .seconds(86_400 - 300))
+            #expect(try await refuse(2) == ["kept": 2])
+            feedback.clock.advance(by: .seconds(300))
+            #expect(try await refuse(3) == ["approved": 1, "kept": 2])
+            // Long after, one refusal is a first one again.
+            feedback.clock.advance(by: .seconds(30 * 86_400))
+            #expect(try await refuse(4) == ["approved": 1, "kept": 3])
+        }
+    }
+
     @Test func `a tripped guard quarantines everything on its lane, and nothing on another`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: 0..<30, answered: 100)])

@@ -31,11 +31,14 @@ enum Batches {
     static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
 
     /// One batch: `answer` for each of `devices`, about one notification each, with how the lane fares.
+    ///
+    /// - Parameter owner: the owner of each device's established registration; another for each device by default.
     static func batch(
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
         registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
-        elsewhere: ProviderEnvironment? = nil, storm: LanePulse.Storm? = nil
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, storm: LanePulse.Storm? = nil,
+        owner: (Int) -> Int? = { $0 }
     ) -> Outcomes {
         Outcomes(
             trace: Trace(
@@ -48,7 +51,8 @@ enum Batches {
             outcomes: devices.map {
                 Outcome(
                     notification: Self.notification(notification), device: device($0), answer: answer, at: at,
-                    registeredAt: registeredAt, elsewhere: elsewhere)
+                    registeredAt: registeredAt, elsewhere: elsewhere, refusedFID: refusedFID,
+                    owner: owner($0).map { OwnerKey(rawValue: Int64($0)) })
             })
     }
 }

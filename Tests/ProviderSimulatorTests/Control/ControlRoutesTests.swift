@@ -73,6 +73,12 @@ import Testing
         (#"{"provider":"apns","token":"zz"}"#, "token is not a token of apns"),
         (#"{"provider":"apns","token":"aa","project":"p"}"#, "project has no meaning for apns"),
         (#"{"provider":"fcm","token":"t"}"#, "project is missing"),
+        (#"{"provider":"apns","token":"aa","token_only":true}"#, "token_only has no meaning for apns"),
+        (#"{"provider":"fcm","token":"t","project":"p","token_only":1}"#, "token_only is not true or false"),
+        (
+            #"{"provider":"fcm","token":"t","project":"p","fid_unregistered_ms":-1}"#,
+            "fid_unregistered_ms is not a whole"
+        ),
         (#"{"provider":"fcm","token":"t","project":"p","topic":"x"}"#, "topic has no meaning for fcm"),
         (#"{"token":"t"}"#, "provider is missing; it is apns or fcm"), ("{", "the body is not JSON at byte 1"),
     ]) func `a wrong pin is refused, saying why`(body: String, problem: String) async throws {

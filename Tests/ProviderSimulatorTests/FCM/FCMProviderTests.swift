@@ -77,6 +77,30 @@ import Testing
         #expect(details.compactMap { $0["errorCode"]?.string }.first == code)
     }
 
+    @Test func `a registration token that is given for a FID is unknown there, and good as a token`() {
+        let simulator = Fixture.simulator()
+        simulator.world.registrations.register("abc:def", .init(project: "demo-project", isTokenOnly: true))
+        let refused = simulator.send(["fid": "abc:def"])
+        #expect(refused?.status == 404)
+        #expect(refused?.body?["error"]?["details"]?.array?.first?["errorCode"] == "UNREGISTERED")
+        #expect(simulator.send(["token": "abc:def"])?.status == 200)
+    }
+
+    @Test func `a FID may be unknown for a time after its registration`() {
+        let simulator = Fixture.simulator()
+        simulator.world.registrations.register(
+            "fid", .init(project: "demo-project", fidUnregisteredUntil: Fixture.now + .seconds(600)))
+        func status(after seconds: Int) -> Int? {
+            let at = Fixture.now + .seconds(seconds)
+            let sent = Fixture.send(["fid": "fid"], to: simulator, at: at)
+            return Answer(
+                simulator.answerGoogle(Fixture.google(sent.path, sent.body, headers: sent.headers, at: at)))?.status
+        }
+        #expect(status(after: 0) == 404)
+        #expect(status(after: 599) == 404)
+        #expect(status(after: 600) == 200)
+    }
+
     @Test func `every scenario is in the table of the test above`() {
         #expect(FCMScenario.allCases.count == 21)
     }

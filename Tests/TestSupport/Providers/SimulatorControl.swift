@@ -15,6 +15,11 @@ package struct SimulatorControl: Sendable {
         try await ask("POST", "outcomes", body: body)
     }
 
+    /// Which tokens exist, and where.
+    package func pin(_ tokens: JSONValue) async throws {
+        try await ask("POST", "tokens", body: Array(try JSONEncoder().encode(tokens)))
+    }
+
     /// Forgets what stands at `path`, such as `outcomes` or `requests`.
     package func delete(_ path: String) async throws { try await ask("DELETE", path) }
 

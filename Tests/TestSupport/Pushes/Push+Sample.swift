@@ -25,10 +25,12 @@ extension Push.Target {
     package static func sample(
         token: String = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", badge: Int? = nil,
         device: UUID = UUID(), notification: UUID = UUID(), address: Push.Address? = nil,
-        registeredAt: Timestamp = Timestamp(milliseconds: 1_767_220_000_000)
+        registeredAt: Timestamp = Timestamp(milliseconds: 1_767_220_000_000), fallback: String? = nil,
+        owner: Int? = nil
     ) -> Push.Target {
         Push.Target(
             device: device, token: DeviceToken(secret: token), address: address, notification: notification,
-            badge: badge, registeredAt: registeredAt)
+            badge: badge, registeredAt: registeredAt, fallback: fallback.map(DeviceToken.init(secret:)),
+            owner: owner.map { OwnerKey(rawValue: Int64($0)) })
     }
 }

@@ -20,6 +20,8 @@ struct RegistryModel {
         var endedAt: Timestamp?
         var successor: UUID?
         var staleSince: Timestamp?
+        /// Of a registration token that stands in for a FID.
+        var fallbackUntil: Timestamp?
     }
 
     struct Announced: Hashable {
@@ -58,7 +60,7 @@ struct RegistryModel {
         active.map { .init(app: app, device: $0.device, user: $0.user, registeredAt: $0.registeredAt) }
     }
 
-    private var active: [Row] { rows.values.filter { $0.state == .active } }
+    var active: [Row] { rows.values.filter { $0.state == .active } }
 
     // MARK: - Operations
 
@@ -91,7 +93,8 @@ struct RegistryModel {
         _ installation: InstallationID, of user: UserID, with claims: [Claim]
     ) -> (devices: Set<UUID>, isNew: Bool) {
         let isNew = devices(of: user, on: installation).isEmpty
-        vacate(installation, user, except: take(claims), .dropped)
+        let taken = take(claims)
+        vacate(installation, user, except: taken.union(fallbacks(on: installation, of: user, beside: taken)), .dropped)
         return (devices(of: user, on: installation), isNew)
     }
 
@@ -102,7 +105,9 @@ struct RegistryModel {
     private mutating func vacate(
         _ installation: InstallationID, _ user: UserID, except kept: Set<UUID>, _ departure: Departure
     ) {
-        for var row in rows.values where row.user == user && row.installation == installation {
+        // A fallback leaves in its own right, before the FID that it would leave with.
+        let theirs = rows.values.filter { $0.user == user && $0.installation == installation }
+        for var row in theirs.filter({ $0.fallbackUntil != nil }) + theirs.filter({ $0.fallbackUntil == nil }) {
             guard !kept.contains(row.device) else { continue }
             row.endedAt = now
             switch (row.state, departure) {
@@ -116,7 +121,9 @@ struct RegistryModel {
     }
 
     private func devices(of user: UserID, on installation: InstallationID) -> Set<UUID> {
-        Set(active.filter { $0.user == user && $0.installation == installation }.map(\.device))
+        Set(
+            active.filter { $0.user == user && $0.installation == installation && $0.fallbackUntil == nil }
+                .map(\.device))
     }
 
     private func accepts(_ old: Row, _ new: Row) -> Bool {
@@ -206,6 +213,7 @@ struct RegistryModel {
             row.scope = nil
             row.staleSince = nil
             row.successor = nil
+            row.fallbackUntil = nil
             end(row, .erased, at: moment)
         }
         return theirs.count
@@ -213,6 +221,7 @@ struct RegistryModel {
 
     /// - Returns: the registrations that are not known any more.
     mutating func sweep() -> Set<UUID> {
+        fadeFallbacks()
         for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
             var row = row
             let isForgotten =
@@ -251,6 +260,7 @@ struct RegistryModel {
             row.registeredAt = row.registeredAt - time
             row.endedAt = row.endedAt.map { $0 - time }
             row.staleSince = row.staleSince.map { $0 - time }
+            row.fallbackUntil = row.fallbackUntil.map { $0 - time }
             return row
         }
         endToldAt = endToldAt.mapValues { $0 - time }
@@ -276,7 +286,7 @@ struct RegistryModel {
             ? a.registeredAt > b.registeredAt : a.device.uuidString < b.device.uuidString
     }
 
-    private mutating func end(_ row: Row, _ state: RegistrationState, at moment: Timestamp, successor: UUID? = nil) {
+    mutating func end(_ row: Row, _ state: RegistrationState, at moment: Timestamp, successor: UUID? = nil) {
         var row = row
         row.state = state
         row.endedAt = moment
@@ -285,14 +295,14 @@ struct RegistryModel {
     }
 
     /// What it means that a registration is signed out.
-    private enum Departure {
+    enum Departure {
         /// Its user has lost the device.
         case left
         /// The installation has it no more, and still its user.
         case dropped
     }
 
-    private mutating func put(_ new: Row, _ departure: Departure = .left) {
+    mutating func put(_ new: Row, _ departure: Departure = .left) {
         let old = rows[new.device]
         var new = new
         if let old, new.state == .active, old.state != .active || old.user != new.user {
@@ -300,6 +310,7 @@ struct RegistryModel {
             new.registeredAt = max(new.registeredAt, old.registeredAt + .milliseconds(1))
         }
         rows[new.device] = new
+        defer { if let old { endFallbacks(of: old, as: new) } }
         // A second word about an end says what moment that is about, and nothing of when it came.
         if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
         func tell(_ past: DeviceEvent.Past, _ user: UserID) {

@@ -64,7 +64,8 @@ import Testing
                 """
                 UPDATE registry.registration SET registered_at = registered_at - \(time)::interval,
                     state_changed_at = state_changed_at - \(time)::interval,
-                    ended_at = ended_at - \(time)::interval, stale_since = stale_since - \(time)::interval
+                    ended_at = ended_at - \(time)::interval, stale_since = stale_since - \(time)::interval,
+                    fallback_until = fallback_until - \(time)::interval
                 """)
             try await transaction.execute(
                 """
@@ -226,7 +227,8 @@ private enum StoredRow {
                 registeredAt: Timestamp(try row.decode(Date.self, at: "registered_at")), state: state,
                 endedAt: try row.decode(Date?.self, at: "ended_at").map(Timestamp.init),
                 successor: try row.decode(at: "successor"),
-                staleSince: try row.decode(Date?.self, at: "stale_since").map(Timestamp.init))
+                staleSince: try row.decode(Date?.self, at: "stale_since").map(Timestamp.init),
+                fallbackUntil: try row.decode(Date?.self, at: "fallback_until").map(Timestamp.init))
         }
         return all
     }

@@ -19,7 +19,8 @@ extension Registrations {
 
     private static func read(_ value: JSONValue, at path: String) throws(ControlProblem) -> (Registrations) -> Void {
         let members = try MemberReader(
-            value, at: path, known: ["provider", "token", "environment", "topic", "project"])
+            value, at: path,
+            known: ["provider", "token", "environment", "topic", "project", "token_only", "fid_unregistered_ms"])
         guard let provider = try members.choice("provider", of: Provider.self) else {
             throw members.problem("provider", "is missing; it is apns or fcm")
         }
@@ -28,7 +29,9 @@ extension Registrations {
         }
         switch provider {
         case .apns:
-            if members.has("project") { throw members.problem("project", "has no meaning for apns") }
+            for name in ["project", "token_only", "fid_unregistered_ms"] where members.has(name) {
+                throw members.problem(name, "has no meaning for apns")
+            }
             let environment = try members.text("environment")
             let known = environment.flatMap(ProviderEnvironment.init(clientName:))
             if environment != nil, known == nil {
@@ -41,7 +44,11 @@ extension Registrations {
                 throw members.problem(name, "has no meaning for fcm")
             }
             guard let project = try members.text("project") else { throw members.problem("project", "is missing") }
-            return { $0.register(token, FCM(project: project)) }
+            var registration = FCM(project: project, isTokenOnly: try members.flag("token_only"))
+            if let time = try members.integer("fid_unregistered_ms", in: 0...86_400_000) {
+                registration.fidUnregisteredUntil = .now + .milliseconds(time)
+            }
+            return { [registration] in $0.register(token, registration) }
         }
     }
 }

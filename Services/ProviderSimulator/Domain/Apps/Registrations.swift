@@ -13,6 +13,16 @@ final class Registrations: Sendable {
     /// A registration token of one project.
     struct FCM: Hashable, Sendable {
         let project: String
+        /// Whether it is a registration token alone: as a FID it is unregistered (firebase-ios-sdk #16429).
+        var isTokenOnly = false
+        /// When it becomes known as a FID, although its registration succeeded before (firebase-ios-sdk #16638).
+        var fidUnregisteredUntil: Timestamp?
+
+        /// Whether the address is known in the member `field` of a message.
+        func isKnown(in field: String, at now: Timestamp) -> Bool {
+            guard field == "fid" else { return true }
+            return !isTokenOnly && fidUnregisteredUntil.map { now >= $0 } ?? true
+        }
     }
 
     private struct State {

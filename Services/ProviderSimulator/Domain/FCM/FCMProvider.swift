@@ -19,7 +19,7 @@ final class FCMProvider: Sendable {
         do throws(FCMRefusal) {
             let review = try FCMReview(request, project: project, world: world)
             verdict.target = review.token
-            try review.checkToken(world.registrations)
+            try review.checkToken(world.registrations, at: request.receivedAt)
             if let refusal = overQuota(review, at: request.receivedAt) {
                 verdict.reason = FCMErrorCode.quotaExceeded.rawValue
                 verdict.detail = refusal.detail

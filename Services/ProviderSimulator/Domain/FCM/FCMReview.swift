@@ -72,7 +72,7 @@ struct FCMReview: Sendable {
     }
 
     /// The checks that know tokens.
-    func checkToken(_ registrations: Registrations) throws(FCMRefusal) {
+    func checkToken(_ registrations: Registrations, at now: Timestamp) throws(FCMRefusal) {
         guard let token else { return }
         guard DeviceToken(token, for: .fcm) != nil else {
             let field = "message.\(tokenField)"
@@ -80,7 +80,12 @@ struct FCMReview: Sendable {
                 [FCMViolation(field: field, description: "this is not a valid FCM registration token")],
                 .invalidArgument)
         }
-        guard let registration = registrations.fcm(token), registration.project != project else { return }
+        guard let registration = registrations.fcm(token) else { return }
+        guard registration.isKnown(in: tokenField, at: now) else {
+            throw FCMRefusal(
+                status: FCMErrorCode.unregistered.status, message: "there is no such FID", errorCode: .unregistered)
+        }
+        guard registration.project != project else { return }
         throw FCMRefusal(
             status: FCMErrorCode.senderIDMismatch.status, message: "the token belongs to another project",
             errorCode: .senderIDMismatch)

@@ -7,7 +7,7 @@ struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "The registry's devices.",
         subcommands: [
-            List.self, Counts.self, Deactivate.self, Erase.self, Import.self, Export.self,
+            List.self, Counts.self, Deactivate.self, Erase.self, FIDs.self, Import.self, Export.self,
         ])
 
     struct List: AsyncParsableCommand {
