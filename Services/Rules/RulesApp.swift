@@ -34,7 +34,7 @@ struct RulesApp {
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
-        let database = try context.database(schema: "rules", migration: 11)
+        let database = try context.database(schema: "rules", migration: 12)
 
         let courtesy = Courtesy()
         let events = try context.stage(
@@ -60,6 +60,9 @@ struct RulesApp {
         let corrector = BadgeCorrector(
             service: context.name, store: BadgeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
             logger: context.logger)
+        let revoker = PushRevoker(
+            service: context.name, store: PreferenceChangeStore(pool: database.pool), shelf: shelf, bus: bus.bus,
+            logger: context.logger)
         let hub = InboxHub(store: NewsStore(pool: database.pool), shelf: shelf, logger: context.logger)
         let terms = try HistoryTerms(context.settings)
         let sweeper = Sweeper(
@@ -79,7 +82,7 @@ struct RulesApp {
         return ServiceAssembly(
             database.services + bus.services
                 + [
-                    reloader, sweeper, tallier, reporter, releaser, teller, bundler, corrector,
+                    reloader, sweeper, tallier, reporter, releaser, teller, bundler, corrector, revoker,
                     KeyRefresher(verifier.rings),
                     events, outcomes, erasures, hub, server,
                 ])

@@ -31,6 +31,7 @@ struct PreferenceStore: Sendable {
             let stored = JSONB(utf8: try WireCoding.encode(changed))
             try await transaction.execute(
                 "UPDATE rules.person SET settings = \(stored) WHERE app = \(app) AND user_id = \(user)")
+            try await transaction.execute(PreferenceChangeStore.note(person))
             return changed
         }
     }

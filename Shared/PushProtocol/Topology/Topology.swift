@@ -142,6 +142,7 @@ extension StreamName {
         switch self {
         case .senderRevocations:
             [DeviceEvent.Past.replaced, .signedOut, .erased].map { (.devices, DeviceEvent.routingKey($0)) }
+                + [(.notifications, "revoked.#")]
         }
     }
 }
