@@ -42,7 +42,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
             publishingTo: [.notifications], apps: apps.ids)
-        let database = try context.database(schema: "rules", migration: 12)
+        let database = try context.database(schema: "rules", migration: 13)
 
         let pool = database.pool
         let logger = context.logger
@@ -95,6 +95,10 @@ struct RulesApp {
                 BadgeCorrector(
                     service: context.name, store: BadgeStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
                     now: now, logger: logger)
+            case .pushRevoker:
+                PushRevoker(
+                    service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger), shelf: shelf,
+                    bus: bus.bus, now: now, logger: logger)
             case .inboxHub: hub
             }
         }

@@ -281,6 +281,17 @@ import Testing
         #expect(message.routingKey == "event.\(past.rawValue)")
     }
 
+    @Test func `notification revocation version 1`() throws {
+        let other = UUID(uuidString: "44444444-4444-5444-8444-444444444444")!
+        let message = NotificationRevocation(
+            trace: Self.trace, app: Self.app, notifications: [Self.notification, other], at: Self.moment)
+        try Self.check("notification-revocation.v1.json", message)
+        let golden = try Self.bytes("notification-revocation.v1.json")
+        #expect(try SenderRevocation(wireBody: golden) == .notifications(message))
+        let event = try Self.bytes("device-event.signed-out.v1.json")
+        #expect(try SenderRevocation(wireBody: event) == .device(try DeviceEvent.decode(wireBody: event)))
+    }
+
     @Test func `a message of a later version is refused, naming what this build reads`() throws {
         var text = String(decoding: try Self.bytes("push.v1.json"), as: UTF8.self)
         text.replace("\"version\": 1", with: "\"version\": 3")

@@ -76,7 +76,7 @@ import Testing
         #expect(
             Set(heard.map { "\($0.exchange) \($0.routingKey)" }) == [
                 "devices event.replaced", "devices event.signed-out", "devices event.erased",
-                "marks senders.revocations",
+                "notifications revoked.#", "marks senders.revocations",
             ])
         let stream = Self.topology.queues.first { $0.name == "senders.revocations" }
         #expect(stream?.arguments["x-max-age"] == .text("604800s"))

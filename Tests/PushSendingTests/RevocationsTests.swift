@@ -73,6 +73,21 @@ import Testing
         #expect(outcomes["apns.accepted"]?.count == 500 - lost.count)
     }
 
+    @Test func `a push of a revoked notification is skipped, and other pushes to the device are sent`() async throws {
+        let target = targets(1)[0]
+        let revocation = NotificationRevocation(
+            trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app,
+            notifications: [target.notification], at: .sample)
+        revocations.note([try revocation.wireBody()])
+        #expect(!revocations.isEmpty)
+        let skipped = try outcomes(await handle(.sample(targets: [target]), by: handler()))
+        #expect(skipped["apns.skipped"]?.map(\.answer) == [.skipped(reason: "revoked")])
+        var other = target
+        other.notification = UUID()
+        let sent = try outcomes(await handle(.sample(targets: [other]), by: handler()))
+        #expect(sent.keys.sorted() == ["apns.accepted"] && gateway.sent == [target.token])
+    }
+
     @Test func `a registration of the next millisecond is another's, and is sent to`() async throws {
         let device = UUID()
         revocations.note([try Self.event(device)])

@@ -24,6 +24,7 @@ import Testing
             "INSERT INTO rules.member VALUES (\(app), 'room', \(user), NULL, false, \(now))",
             "INSERT INTO rules.told VALUES (\(app), \(user), 'k', \(now))",
             "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(user), \(now))",
+            "INSERT INTO rules.preference_change (app, user_id) VALUES (\(app), \(user))",
             """
             INSERT INTO rules.digest (app, user_id, bucket, rule, planned_at)
             VALUES (\(app), \(user), 'only', 'only', \(now))

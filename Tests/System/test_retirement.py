@@ -26,9 +26,9 @@ def states(stack, user: str) -> list[str]:
     return sorted(device["state"] for device in devices(stack, user))
 
 
-def tell(stack, user: str) -> str:
+def tell(stack, user: str, thread: int | None = None) -> str:
     event = str(uuid.uuid4())
-    data = {"message": {"id": event, "text": "x", "thread_id": None}, "sender": {"id": "w", "name": "P"},
+    data = {"message": {"id": event, "text": "x", "thread_id": thread}, "sender": {"id": "w", "name": "P"},
             "participants": [user]}
     stack.publish(f"family-portal.{TYPE}", cloud_event(TYPE, data, event), content_type="application/cloudevents+json")
     return event

@@ -1,10 +1,13 @@
 """What was meant for somebody who has lost a device is not sent to it, wherever it was under way."""
 
+import json
 import subprocess
 import uuid
 
+import pytest
 from local_stack import eventually
 from test_device_events import nothing_waits
+from test_people import sql
 from test_retirement import requests_of, script, tell
 
 APP = "family-portal"
@@ -95,3 +98,24 @@ def test_what_a_paused_lane_keeps_is_not_sent_to_the_next_owner(stack, phones):
     eventually(lambda: is_revoked(stack, event), 180, "a word on what was revoked")
     eventually(lambda: messages(stack, token) == [own], 180, "the next owner's push")
     assert messages(stack, token) == [own]
+
+
+@pytest.mark.parametrize("change", [{"types": {"chat": False}}, {"mutes": {"thread/9": {"muted": True}}}])
+def test_a_preference_switched_off_before_the_delivery_stops_the_push(stack, phones, change):
+    user, token = f"p-{uuid.uuid4()}", uuid.uuid4().hex
+    phones(APP, user, token)
+    stack.service("stop", "apns-sender")
+    try:
+        event = tell(stack, user, thread=9)
+        eventually(lambda: stack.depth(QUEUE) > 0, what="the push in the queue")
+        status, answer = stack.http(
+            "PATCH", f"{stack.env['RULES_URL']}/v1/preferences", raw=json.dumps(change).encode(),
+            headers={"Authorization": f"Bearer {stack.bearer(APP, user)}",
+                     "Content-Type": "application/merge-patch+json"})
+        assert status == 200, answer
+        eventually(lambda: sql(stack, "SELECT count(*) FROM rules.preference_change") == "0", what="the revocation")
+    finally:
+        stack.service("start", "apns-sender")
+    eventually(lambda: is_revoked(stack, event), 60, "the outcome of the revoked push")
+    assert messages(stack, token) == []
+    assert sql(stack, f"SELECT count(*) FROM rules.inbox WHERE user_id = '{user}' AND read_at IS NULL") == "1"

@@ -39,6 +39,7 @@ struct DeadRowTable: Hashable, Sendable {
             schema: "rules", table: "digest", key: ["app", "user_id", "bucket"], drop: .deleteBucket),
         DeadRowTable(schema: "rules", table: "digest_item", key: ["app", "user_id", "bucket", "item"]),
         DeadRowTable(schema: "rules", table: "badge", key: ["app", "user_id"]),
+        DeadRowTable(schema: "rules", table: "preference_change", key: ["app", "user_id"]),
         DeadRowTable(schema: "rules", table: "report", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "inbox", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "person", key: ["app", "user_id"], drop: .resetPerson),

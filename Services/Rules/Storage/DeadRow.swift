@@ -17,6 +17,7 @@ struct DeadRow: Hashable, Sendable {
     enum Table: String, Sendable, CaseIterable {
         case held, crowd, digest, badge, report, inbox, person
         case digestItem = "digest_item"
+        case preferenceChange = "preference_change"
 
         /// The columns of its key, and their types.
         fileprivate var key: [(column: String, type: SQL)] {
@@ -25,7 +26,7 @@ struct DeadRow: Hashable, Sendable {
             case .crowd: [("event", "uuid"), ("rule", "text")]
             case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
             case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]
-            case .badge, .person: [("app", "text"), ("user_id", "text")]
+            case .badge, .person, .preferenceChange: [("app", "text"), ("user_id", "text")]
             }
         }
     }

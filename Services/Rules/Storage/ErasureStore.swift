@@ -31,7 +31,9 @@ struct ErasureStore: Sendable {
                 isMore = try await clear("rules.digest", person) + clear("rules.digest_item", person) > 0
                 while try await forgetNotifications(of: person) { isMore = true }
             }
-            for table: SQL in ["rules.told", "rules.presence", "rules.badge", "rules.person"] {
+            for table: SQL in [
+                "rules.told", "rules.presence", "rules.badge", "rules.preference_change", "rules.person",
+            ] {
                 try await clear(table, person)
             }
             try await pool.execute(

@@ -36,6 +36,7 @@ struct PreferenceStore: Sendable {
                 UPDATE rules.person SET settings = \(stored), dead_at = NULL, dead_reason = NULL
                 WHERE app = \(app) AND user_id = \(user)
                 """)
+            try await transaction.execute(PreferenceChangeStore.note(person))
             return changed
         }
     }

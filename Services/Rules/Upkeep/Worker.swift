@@ -10,5 +10,6 @@ enum Worker: String, CaseIterable, Sendable {
     case crowdTeller = "CrowdTeller"
     case bundler = "Bundler"
     case badgeCorrector = "BadgeCorrector"
+    case pushRevoker = "PushRevoker"
     case inboxHub = "InboxHub"
 }

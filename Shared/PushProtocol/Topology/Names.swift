@@ -43,7 +43,7 @@ package enum AppInput: String, Hashable, Sendable, CaseIterable {
 /// The broker does not tell where a stream ends. So a reader publishes a mark to it (exchange `marks`, the stream's name
 /// as the routing key, no body): when it reads its own mark, it has read everything that was confirmed before.
 package enum StreamName: String, Hashable, Sendable, CaseIterable {
-    /// The device events that may revoke pushes under way: every sender process reads them all.
+    /// The device events that may revoke pushes under way, and revoked notifications. Every sender process reads them all.
     case senderRevocations = "senders.revocations"
 
     /// For how long what is in it counts, and is kept.
@@ -171,6 +171,9 @@ package enum RoutingKey {
     package static let campaignCursor = "campaign.cursor"
 
     package static func notification(_ lane: Lane, _ app: AppID) -> String { "\(lane.rawValue).\(app.rawValue)" }
+
+    /// On the exchange `notifications`: which notifications of the app are revoked.
+    package static func revocation(_ app: AppID) -> String { "revoked.\(app.rawValue)" }
 
     package static func push(_ provider: Provider, _ lane: Lane, _ app: AppID) -> String {
         "\(provider.rawValue).\(lane.rawValue).\(app.rawValue)"

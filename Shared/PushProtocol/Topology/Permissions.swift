@@ -101,7 +101,7 @@ extension BusRole {
     private var outputs: [(exchange: ExchangeName, keys: String)] {
         switch self {
         case .topology, .deadLetters, .upstream: []
-        case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported)\.\#(Self.app)"#)]
+        case .rules: [(.notifications, #"(\#(Self.lane)|event\.reported|revoked)\.\#(Self.app)"#)]
         case .tokenRegistry:
             [
                 (.pushes, #"(apns|fcm)\.\#(Self.lane)\.\#(Self.app)"#), (.outcomes, #"registry\.(skipped|expired)"#),

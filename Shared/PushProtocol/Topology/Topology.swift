@@ -198,13 +198,19 @@ extension StreamName {
     /// Whether a message of this exchange and routing key belongs in the stream. One that a publisher put there by a `CC`
     /// header has another routing key: the broker does not check that header before version 4.
     package func takes(exchange: String, routingKey: String) -> Bool {
-        sources.contains { $0.exchange.name == exchange && $0.pattern == routingKey }
+        sources.contains { source in
+            // The patterns of streams are one routing key, or all keys below a word.
+            source.exchange.name == exchange
+                && (source.pattern == routingKey
+                    || source.pattern.hasSuffix(".#") && routingKey.hasPrefix(source.pattern.dropLast()))
+        }
     }
 
     fileprivate var sources: [(exchange: ExchangeName, pattern: String)] {
         switch self {
         case .senderRevocations:
             [DeviceEvent.Past.replaced, .signedOut, .erased].map { (.devices, DeviceEvent.routingKey($0)) }
+                + [(.notifications, "revoked.#")]
         }
     }
 }

@@ -62,7 +62,7 @@ struct FallbackTokens: Sendable {
     /// Whether any owner of the fallback token has lost it. The push does not carry the time of the token's registration, so
     /// any known revocation counts.
     private func isRevoked(_ target: Push.Target, of app: AppID) -> Bool {
-        guard let revocations, !revocations.isEmpty else { return false }
+        guard let revocations, revocations.generation > 0 else { return false }
         var registration = target
         registration.device = DerivedID.device(app: app, provider: .fcm, environment: .production, token: target.token)
         registration.registeredAt = Timestamp(milliseconds: 0)

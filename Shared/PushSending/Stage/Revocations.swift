@@ -4,59 +4,84 @@ internal import Metrics
 package import PushProtocol
 internal import Synchronization
 
-/// What pushes to a provider are to be sent no more, since their user has lost the device: as the registry's events tell,
-/// of which every sender process reads those of the last days before it begins (``StreamName/senderRevocations``).
+/// Revoked pushes of a provider: those to a device that its user has lost, and those of revoked notifications. Every sender
+/// process reads the revocations of the last days before it begins (``StreamName/senderRevocations``).
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
 /// | `heliograph_revocations_held` | gauge | provider | devices that are known to have been lost by somebody |
+/// | `heliograph_revoked_notifications_held` | gauge | provider | notifications that are known to be revoked |
 /// | `heliograph_revocations_unreadable_total` | counter | provider | events that this build cannot read |
 /// | `heliograph_push_targets_revoked_total` | counter | provider, app | targets that were not sent for it |
 package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger
-    private let held: Mutex<RevocationSet>
+    private let held: Mutex<Held>
     /// From when on this process knows of every revocation; `nil` before it has sent anything.
     private let knownSince = Mutex<Timestamp?>(nil)
     /// Counts the events that revoked something. A reader that has looked a target up need not look again before it moves.
     private let changes = Atomic(0)
     private let size: Gauge
+    private let notificationCount: Gauge
     private let unreadable: Counter
 
-    /// - Parameter capacity: counts devices; a million take 16 MB.
+    /// Two sets, so that revoked notifications never displace lost devices.
+    private struct Held {
+        var devices: RevocationSet
+        var notifications: RevocationSet
+
+        func isRevoked(_ target: Push.Target) -> Bool {
+            devices.isRevoked(target.device, registeredAt: target.registeredAt)
+                || notifications.isRevoked(target.notification, registeredAt: Timestamp(milliseconds: 0))
+        }
+    }
+
+    /// - Parameter capacity: counts devices, and a quarter of it notifications; a million devices take 16 MB.
     package init(provider: Provider, capacity: Int = 1_000_000, logger: Logger) {
         self.provider = provider
         self.logger = logger
-        held = Mutex(RevocationSet(capacity: capacity))
+        held = Mutex(
+            Held(
+                devices: RevocationSet(capacity: capacity),
+                notifications: RevocationSet(capacity: max(capacity / 4, 2))))
         size = Gauge(label: "heliograph_revocations_held", dimensions: [("provider", provider.rawValue)])
+        notificationCount = Gauge(
+            label: "heliograph_revoked_notifications_held", dimensions: [("provider", provider.rawValue)])
         unreadable = Counter(
             label: "heliograph_revocations_unreadable_total", dimensions: [("provider", provider.rawValue)])
     }
 
-    /// Takes in device events, as they came. What another provider's senders are to know, and what revokes nothing, is
-    /// passed over.
+    /// Notes the messages of the stream. Events of other providers' devices, and events that revoke nothing, change nothing.
     package func note(_ bodies: [[UInt8]]) {
-        var revoked: [(device: UUID, until: Timestamp, at: Timestamp)] = []
+        var devices: [(id: UUID, until: Timestamp, at: Timestamp)] = []
+        var notifications: [(id: UUID, at: Timestamp)] = []
         for body in bodies {
             do throws(WireError) {
-                let event = try DeviceEvent.decode(wireBody: body)
-                guard let until = event.revokes, let device = event.device, device.provider == provider else {
-                    continue
+                switch try SenderRevocation(wireBody: body) {
+                case .device(let event):
+                    guard let until = event.revokes, let device = event.device, device.provider == provider else {
+                        continue
+                    }
+                    devices.append((device.id, until, event.at))
+                case .notifications(let revocation):
+                    for id in revocation.notifications { notifications.append((id, revocation.at)) }
                 }
-                revoked.append((device.id, until, event.at))
             } catch {
                 unreadable.increment()
-                logger.error("a device event cannot be read; what it revokes is sent", metadata: ["error": "\(error)"])
+                logger.error(
+                    "A revocation cannot be read; the pushes that it names are sent", metadata: ["error": "\(error)"])
             }
         }
-        guard !revoked.isEmpty else { return }
-        let count = held.withLock { held in
-            for (device, until, at) in revoked { held.revoke(device, until: until, at: at) }
-            return held.count
+        guard !devices.isEmpty || !notifications.isEmpty else { return }
+        let counts = held.withLock { held in
+            for (id, until, at) in devices { held.devices.revoke(id, until: until, at: at) }
+            for (id, at) in notifications { held.notifications.revoke(id, until: at, at: at) }
+            return (held.devices.count, held.notifications.count)
         }
         // After the set: a reader that sees the new count finds the devices.
         changes.add(1, ordering: .releasing)
-        size.record(count)
+        size.record(counts.0)
+        notificationCount.record(counts.1)
     }
 
     /// Moves whenever something is revoked; 0 before anything is.
@@ -65,7 +90,7 @@ package final class Revocations: Sendable {
     /// Whether a target that was looked up at `generation`, or later, is revoked by now. Counts nothing.
     func isRevoked(_ target: Push.Target, since generation: Int) -> Bool {
         guard self.generation != generation else { return false }
-        return held.withLock { $0.isRevoked(target.device, registeredAt: target.registeredAt) }
+        return held.withLock { $0.isRevoked(target) }
     }
 
     /// The word in the outcome of a target that is older than ``reach(now:)``.
@@ -86,7 +111,7 @@ package final class Revocations: Sendable {
             return known
         }
         guard generation > 0 else { return since }
-        return held.withLock { max(since, $0.forgottenUntil ?? since) }
+        return held.withLock { max(since, $0.devices.forgottenUntil ?? since) }
     }
 
     /// Logs a push that is not sent, because it is older than the reach.
@@ -98,12 +123,12 @@ package final class Revocations: Sendable {
             ])
     }
 
-    /// The places of those `targets` that are meant for somebody who has lost the device, ascending.
+    /// The places of the `targets` whose user has lost the device or whose notification is revoked, ascending.
     func revoked(among targets: some Sequence<Push.Target>, of app: AppID) -> [Int] {
         var places: [Int] = []
         held.withLock { held in
             for (place, target) in targets.enumerated()
-            where held.isRevoked(target.device, registeredAt: target.registeredAt) {
+            where held.isRevoked(target) {
                 places.append(place)
             }
         }

@@ -135,6 +135,7 @@ import Testing
         case .bundler: try await bundle()
         case .inboxHub: try await hear()
         case .badgeCorrector: try await correct()
+        case .pushRevoker: try await revoke()
         case .reporter: try await report()
         case .tallier: try await tally()
         case .sweeper: try await sweep()
@@ -237,6 +238,26 @@ import Testing
             ).correctDue()
             #expect(try place.published() == [Self.good])
             #expect(try await place.dead(.badge) == ["unreadable"])
+        }
+    }
+
+    private func revoke() async throws {
+        try await Self.with("{ type: news }") { (place: Place) async throws in
+            try await place.happen()
+            try await place.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+            let person = PersonKey(app: Self.good, user: user("1"))
+            _ = try await PreferenceStore(pool: place.pool).change(person) { _ in PersonalSettings(isOn: false) }
+            try await place.pool.execute("INSERT INTO rules.preference_change (app, user_id) VALUES ('bad', '')")
+            let revoker = PushRevoker(
+                service: "rules", store: PreferenceChangeStore(pool: place.pool, logger: .silent), shelf: place.shelf,
+                bus: place.bus, logger: .silent)
+            try await eventually("the good row to be taken", within: .seconds(30)) {
+                try await revoker.revokeDue()
+                return try await place.count("rules.preference_change WHERE app = 'good'") == 0
+            }
+            let messages = place.bus.messages(in: StreamName.senderRevocations.rawValue)
+            #expect(try messages.map { try NotificationRevocation.decode(wireBody: $0.body).app } == [Self.good])
+            #expect(try await place.dead(.preferenceChange) == ["unreadable"])
         }
     }
 

@@ -43,7 +43,7 @@ struct Judge: Sendable {
         }
         // What is gathered is asked about when it is said: by then people may want other things.
         if matter.policy.sumsUpAll, !matter.isSummary { return Judgement(answer: .digest, reason: .gathered) }
-        if let refusal = preferences(matter, person) { return inbox(matter, refusal) }
+        if let refusal = preferences(matter, person.settings) { return inbox(matter, refusal) }
         switch matter.policy.presence {
         case .app where person.isPresent(now): return inbox(matter, .present)
         case .thread where matter.thread.map({ person.isViewing($0, now) }) == true: return inbox(matter, .viewing)
@@ -88,10 +88,10 @@ extension Judge {
 extension Judge {
     /// The switches for everything and for a channel are ceilings: nothing below them is opened again
     /// (`messaging-and-data` §6.3).
-    private func preferences(_ matter: Matter, _ person: Person) -> Judgement.Cause? {
-        guard person.settings.isOn else { return .switchedOff }
-        guard person.settings.allows(.push) else { return .channelOff }
-        return unwanted(matter, person.settings, by: .push)
+    func preferences(_ matter: Matter, _ settings: PersonalSettings) -> Judgement.Cause? {
+        guard settings.isOn else { return .switchedOff }
+        guard settings.allows(.push) else { return .channelOff }
+        return unwanted(matter, settings, by: .push)
     }
 
     /// Why a person does not want what this is about by this way: the most specific word counts.

@@ -1,0 +1,135 @@
+import FoundationEssentials
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceKit
+
+/// People whose preferences changed, and their pushes that may still be under way.
+struct PreferenceChangeStore: Sendable {
+    /// The most people that one round takes.
+    static let batch = 100
+    /// The most pushes that one change of preferences revokes, the latest first.
+    static let mostPushes = NotificationRevocation.maximumNotifications
+    /// How long a decision that read the former settings may take to commit.
+    static let patience = Duration.seconds(10)
+    /// How long a push can be under way: the memory of the senders' stream.
+    static let reach = StreamName.senderRevocations.memory
+    /// A push this young may be under way to some of its devices, although others have an outcome.
+    static let recent = Duration.seconds(3600)
+    /// How long one process has to publish what it took.
+    static let lease = Duration.seconds(30)
+
+    let pool: PostgresPool
+    var logger = Logger.rules
+
+    /// One person and the pushes that were decided for them.
+    struct Change: Sendable {
+        var person: PersonKey
+        var version: Int
+        var settings = PersonalSettings()
+        var pushes: [Push] = []
+    }
+
+    /// A decided push without a known end.
+    struct Push: Sendable {
+        var notification: UUID
+        var rule: String
+        /// The names that mute it, the widest first. Known of pushes that the inbox keeps.
+        var mutes: [String]
+    }
+
+    /// Lends the changes whose decisions are complete: all transactions that began before the change have ended.
+    func take() async throws -> [Change] {
+        try await Outage.ofDatabase {
+            try await pool.transaction { transaction in
+                let rows = try await transaction.query(Self.due)
+                var changes: [Change] = []
+                var dead: [DeadRow] = []
+                for row in rows {
+                    do {
+                        let person = PersonKey(app: try row.decode(at: 0), user: try row.decode(at: 1))
+                        changes.append(Change(person: person, version: try row.decode(at: 2)))
+                    } catch {
+                        let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
+                        dead.append(DeadRow(table: .preferenceChange, app: key[0], key: key, reason: .unreadable))
+                    }
+                }
+                try await transaction.bury(dead, logger)
+                guard !changes.isEmpty else { return [] }
+                let people = try await transaction.people(
+                    asked: changes.map(\.person), charged: [], watched: [], now: .now)
+                for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
+                    let index: Int = try row.decode(at: 0)
+                    changes[index].pushes.append(
+                        Push(
+                            notification: try row.decode(at: 1), rule: try row.decode(at: 2),
+                            mutes: try row.decode([String]?.self, at: 3) ?? []))
+                }
+                for index in changes.indices {
+                    changes[index].settings = people[changes[index].person]?.settings ?? PersonalSettings()
+                }
+                return changes
+            }
+        }
+    }
+
+    /// Deletes the rows of people who changed nothing since they were taken.
+    func forget(_ changes: [Change]) async throws {
+        guard !changes.isEmpty else { return }
+        try await Outage.ofDatabase {
+            try await pool.execute(
+                """
+                DELETE FROM rules.preference_change USING unnest(
+                    \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
+                    \(changes.map(\.version))
+                ) AS done (app, user_id, version)
+                WHERE (preference_change.app, preference_change.user_id, preference_change.version)
+                    = (done.app, done.user_id, done.version)
+                """)
+        }
+    }
+
+    /// Notes that a person changed their preferences in this transaction.
+    static func note(_ person: PersonKey) -> SQL {
+        """
+        INSERT INTO rules.preference_change (app, user_id) VALUES (\(person.app.rawValue), \(person.user.rawValue))
+        ON CONFLICT (app, user_id) DO UPDATE SET version = EXCLUDED.version, changed_by = EXCLUDED.changed_by,
+            changed_at = EXCLUDED.changed_at, due_at = EXCLUDED.due_at, dead_at = NULL, dead_reason = NULL
+        """
+    }
+
+    private static let due: SQL = """
+        UPDATE rules.preference_change SET due_at = clock_timestamp() + \(interval(lease))
+        WHERE (app, user_id) IN (
+            SELECT app, user_id FROM rules.preference_change
+            WHERE due_at <= clock_timestamp() AND dead_at IS NULL AND (changed_by < pg_snapshot_xmin(pg_current_snapshot())
+                OR changed_at < clock_timestamp() - \(interval(patience)))
+            ORDER BY due_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+        RETURNING app, user_id, version
+        """
+
+    private static func pushes(of people: [PersonKey]) -> SQL {
+        """
+        SELECT person.index, push.notification, push.rule, push.mutes FROM unnest(
+            \(Array(people.indices)), \(people.map(\.app.rawValue)), \(people.map(\.user.rawValue))
+        ) AS person (index, app, user_id)
+        CROSS JOIN LATERAL (
+            SELECT decision.notification, decision.rule, saying.mutes FROM rules.decision
+            JOIN rules.event ON event.key = decision.event AND event.app = person.app
+            LEFT JOIN rules.inbox ON inbox.notification = decision.notification
+            LEFT JOIN rules.saying ON saying.id = inbox.saying
+            WHERE decision.user_id = person.user_id AND decision.answer LIKE 'push%'
+                AND decision.reason NOT IN ('noiseless', 'critical')
+                AND decision.decided_at > clock_timestamp() - \(interval(reach))
+                AND (decision.decided_at > clock_timestamp() - \(interval(recent))
+                    OR NOT EXISTS (SELECT FROM rules.outcome WHERE outcome.notification = decision.notification))
+            ORDER BY decision.decided_at DESC LIMIT \(mostPushes)
+        ) AS push
+        """
+    }
+
+    private static func interval(_ duration: Duration) -> SQL {
+        "make_interval(secs => \(Int(duration.components.seconds)))"
+    }
+}
