@@ -26,6 +26,7 @@ import Testing
         Set(WorkQueue.all(apps: apps).map(\.name))
         .union([
             "demo.happened", "other.happened", "interactive.demo", "bulk.other", "event.reported.demo",
+            "revoked.demo", "command.suspect.demo",
             "apns.bulk.demo", "fcm.interactive.other", "apns.accepted", "apns.accepted.elsewhere", "fcm.unregistered",
             "registry.skipped", "registry.expired", "registry.accepted", "command.register", "command.unregister",
             "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
@@ -44,7 +45,7 @@ import Testing
                     "rules.events", "rules.events.app.demo", "rules.events.app.other", "rules.outcomes",
                     "rules.erasures",
                 ],
-                ["notifications": ["interactive.demo", "bulk.other", "event.reported.demo"]]),
+                ["notifications": ["interactive.demo", "bulk.other", "event.reported.demo", "revoked.demo"]]),
             "token-registry": stage(
                 queues: Set(
                     ["token-registry.campaigns"]
@@ -61,6 +62,7 @@ import Testing
                 [
                     "devices": [
                         "command.deactivate", "command.correct", "command.deactivate.demo", "command.correct.other",
+                        "command.suspect.demo",
                     ]
                 ]),
             // Through `return` an operator's replay may go to every queue.
