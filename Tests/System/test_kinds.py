@@ -151,7 +151,7 @@ def test_a_live_activity_starts_changes_and_ends(stack, happen):
     assert end["body"] == {"aps": {
         "event": "end", "timestamp": began + 6300, "content-state": {"home": 2}, "dismissal-date": began + 6600,
     }}
-    # Neither the other activity nor the phone itself heard of it: a later call has rung by now, and every push is answered.
+    # The other activity and the phone got no push: a later call has rung by now, and every push is answered.
     witness = Player(stack)
     happen("call.incoming", call="c-8", to=witness.user, **{"from": {"name": "Pat"}})
     requests(stack, witness.tokens["voip", None])

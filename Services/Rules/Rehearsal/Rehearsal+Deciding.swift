@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension Rehearsal {
-    /// Decides about everybody whom an event is told to.
+    /// Decides about every recipient of an event.
     mutating func decide(_ event: EventCase, _ now: Timestamp) {
         var event = event
         event.statements = event.statements.map { statement in
@@ -34,7 +34,7 @@ extension Rehearsal {
         }
     }
 
-    /// The badge of a person whose icon counts what is unread.
+    /// The badge of a person whose icon counts unread entries.
     func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
 
     private mutating func keep(_ writes: RulingWrites, _ sayings: [UUID: Saying], _ now: Timestamp) {

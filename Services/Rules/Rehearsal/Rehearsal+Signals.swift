@@ -1,7 +1,7 @@
 import PushProtocol
 
 extension Rehearsal {
-    /// Takes what an event tells about people and items, before anybody is decided about.
+    /// Applies the signals of an event before its decisions.
     mutating func take(_ event: EventCase, _ now: Timestamp) {
         let app = event.record.app
         for signal in event.signals {
@@ -32,7 +32,7 @@ extension Rehearsal {
         badges[person] = min(badges[person] ?? now + BadgeStore.pause, now + BadgeStore.pause)
     }
 
-    /// Drops what was said about an item up to a moment and still waits or is gathered.
+    /// Drops waiting and gathered notifications about an item that were said up to a moment.
     private mutating func takeBack(_ key: ItemKey, _ moment: Timestamp, _ now: Timestamp) {
         done[key] = max(done[key] ?? moment, moment)
         let gone = waiting.filter { $0.isAbout(key) && $0.wasSaid(by: moment) }
@@ -50,7 +50,7 @@ extension Rehearsal {
         }
     }
 
-    /// What is known of the items of an event. What waits about one of them for longer makes way.
+    /// Reads the state of the items of an event. An older notification about one of them is replaced.
     mutating func news(of event: EventCase, _ now: Timestamp) -> ItemNews {
         var news = ItemNews(done: done)
         var slots: Set<ItemNews.Slot> = []

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-// What happens at its time: what is held is judged again, digests close, badges are corrected.
+// Timed work: held notifications are judged again, digests close, badges are corrected.
 
 extension Rehearsal {
     /// A held notification that was judged again.
@@ -99,7 +99,7 @@ extension Rehearsal {
         }
     }
 
-    /// Corrects the badge of a person who has read something, on all of their devices.
+    /// Corrects the badge on all devices of a person after a reading.
     mutating func correct(_ person: PersonKey, _ now: Timestamp) {
         let use = book.ruleSets[person.app]?.badgeUse ?? .none
         guard let badge = use.correction(unread: unread[person]?.count ?? 0).map(Content.badge) else { return }

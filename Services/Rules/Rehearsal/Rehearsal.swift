@@ -45,7 +45,7 @@ struct Rehearsal {
     var badges: [PersonKey: Timestamp] = [:]
     var waiting: [HeldItem] = []
     var buckets: [BucketKey: DigestStore.Row] = [:]
-    /// By item, since when nothing of before need be told.
+    /// By item, the moment up to which it is done.
     var done: [ItemKey: Timestamp] = [:]
     private var seen: Set<UUID> = []
 

@@ -72,7 +72,7 @@ extension RandomScenario {
               team.left: { examples: [{ user: a }] }
               team.listed: { examples: [{ users: [{ id: a, role: lead }] }] }
             presence:
-              - { event: app.active, user: user, device: device, viewing: "{{thread}}", for: \(pick(["45s", "10m"], &random)) }
+              - { event: app.active, user: user, device: device, viewing: "{{thread}}", for: \(pick(["2m", "10m"], &random)) }
               - { event: app.inactive, user: user, device: device, gone: true }
             reads:
               - { event: thread.opened, user: user, thread: "{{thread}}" }
@@ -185,9 +185,11 @@ extension RandomScenario {
     private mutating func events() -> [Occurrence] {
         let count = Int.random(in: 6...20, using: &random)
         var minutes: Set<Int> = []
-        // Events crowd together: caps, presence and windows matter only then.
+        // Events crowd into five hours: caps, presence and windows matter only then.
+        var hours: Set<Int> = []
+        while hours.count < 5 { hours.insert(Int.random(in: 0..<Self.minutes / 60, using: &random)) }
         while minutes.count < count {
-            let hour = Int.random(in: 0..<Self.minutes / 60, using: &random)
+            let hour = pick(hours.sorted())
             minutes.insert(hour * 60 + pick([0, 1, 2, 5, 10, 30]))
         }
         var occurrences: [Occurrence] = []

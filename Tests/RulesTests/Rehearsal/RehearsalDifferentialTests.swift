@@ -9,7 +9,7 @@ import Testing
 /// on a real database. `HELIOGRAPH_REHEARSALS` says how many scenarios instead of a few hundred, and
 /// `HELIOGRAPH_FUZZ_SEED` where they begin.
 @Suite(.timeLimit(.minutes(60))) struct RehearsalDifferentialTests {
-    static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 300
+    static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 200
     static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 1
     /// So many scenarios share a database and its transactions.
     static let world = 100

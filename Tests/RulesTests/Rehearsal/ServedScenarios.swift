@@ -8,7 +8,7 @@ import Testing
 
 @testable import Rules
 
-/// What one app's people come to, as text that two runs are compared by.
+/// The result of one app as text, so that two runs can be compared.
 struct ScenarioResult: Equatable {
     /// `moment event rule user answer until reason`, in any order.
     var decisions: [String] = []
@@ -83,7 +83,7 @@ struct ServedScenarios {
         }
     }
 
-    /// Does what is due, moment by moment.
+    /// Does the due work, moment by moment.
     private mutating func advance(to moment: Timestamp) async throws {
         var rounds = 0
         while let next = try await nextDue(), next <= moment {
