@@ -70,10 +70,6 @@ extension Connection {
         let error = AMQPError(status: status, operation: "connect to \(peer)")
         switch error.code {
         case .tls: throw error
-        case .connectionLost:
-            // The library does not report the errno. A second connection does.
-            let reason = Resolver.reasonOfRefusal(name, port: port)
-            throw AMQPError(.unreachable, operation: error.operation, detail: reason ?? error.detail)
         default: throw AMQPError(.unreachable, operation: error.operation, detail: error.detail)
         }
     }

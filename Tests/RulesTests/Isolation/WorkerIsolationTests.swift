@@ -27,7 +27,7 @@ import Testing
           only:
             when: { event: thing.happened }
             to: [{ users: users }, { group: "{{room}}" }]
-            say: { body: "{{name}}" }
+            say: \(policy.contains("digest") ? "{}" : #"{ body: "{{name}}" }"#)
             how: { sound: default, badge: unread }
             policy: \(policy)
         """

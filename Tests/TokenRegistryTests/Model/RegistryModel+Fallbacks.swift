@@ -1,3 +1,4 @@
+import FoundationEssentials
 import PushProtocol
 
 @testable import TokenRegistry
