@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Metrics
 import Postgres
 import PushProtocol
 
@@ -68,5 +69,16 @@ extension RegistrationRecord {
             staleSince: try row.decode(Date?.self, at: 14), locale: try row.decode(String?.self, at: 15),
             timeZone: try row.decode(String?.self, at: 16), appVersion: try row.decode(String?.self, at: 17),
             platform: try row.decode(DevicePlatform?.self, at: 18))
+    }
+}
+
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
+enum UnreadableRegistrations {
+    static func count(of app: AppID) {
+        Counter(
+            label: "heliograph_registry_unreadable_registrations_total", dimensions: [("app", app.rawValue)]
+        ).increment()
     }
 }

@@ -10,9 +10,12 @@ package struct DatabaseAssembly: Sendable {
 
 extension ServiceContext {
     /// The database of `DATABASE_URL`.
-    package func postgres() throws(ConfigurationError) -> PostgresConfiguration {
+    ///
+    /// - Parameter poolSize: How many connections; the configuration's number by default.
+    package func postgres(poolSize: Int? = nil) throws(ConfigurationError) -> PostgresConfiguration {
         let url = try settings.string(.databaseURL)
-        let size = try settings.integer(.databasePoolSize)
+        let usual = try settings.integer(.databasePoolSize)
+        let size = poolSize ?? usual
         do {
             return try PostgresConfiguration(url: url, poolSize: size, applicationName: "heliograph-\(name)")
         } catch {
