@@ -31,6 +31,7 @@ struct RulesApp {
         let verifier = try await BearerVerifier(
             try context.apps(using: .bearer),
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
+            longest: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
             queues: [.rulesEvents, .rulesOutcomes, .rulesErasures], publishingTo: [.notifications])
@@ -75,7 +76,9 @@ struct RulesApp {
                 APIKeyStore(database.pool, schema: "rules"), master: nil,
                 limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
                 logger: context.logger), hub: hub)
-        let server = try context.server(api.router, host: .rulesHost, port: .rulesPort)
+        let server = try context.server(
+            api.router, host: .rulesHost, port: .rulesPort,
+            connections: StreamRoutes.mostOfAll + HTTPServerLimits.usualConnections)
         return ServiceAssembly(
             database.services + bus.services
                 + [
