@@ -45,6 +45,7 @@ let atomics = Target.Dependency.product(name: "Atomics", package: "swift-atomics
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
@@ -106,6 +107,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", exact: "2.1.1"),
@@ -142,7 +144,7 @@ let package = Package(
             "HTTPGate",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceKit", hummingbird, httpTypes, jwtKit, crypto, logging,
-                metrics, lifecycle, nioCore,
+                metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
         service(
@@ -232,7 +234,7 @@ let package = Package(
             "HTTPGate",
             [
                 "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
-                nioEmbedded,
+                nioEmbedded, nioHTTPTypes, httpTypes,
             ]),
         tests(
             "TokenRegistry",

@@ -15,7 +15,7 @@ import ServiceKit
     /// Configuration, connections, handler, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
-        let database = try context.database(schema: "feedback", migration: 5)
+        let database = try context.database(schema: "feedback", migration: 6)
         let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices])
         let stage = try context.stage(
             queues: [.feedbackOutcomes], on: bus,

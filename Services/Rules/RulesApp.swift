@@ -38,6 +38,7 @@ struct RulesApp {
         let verifier = try await BearerVerifier(
             apps,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
+            longest: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
@@ -111,7 +112,9 @@ struct RulesApp {
                 APIKeyStore(pool, schema: "rules"), master: nil,
                 limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
                 logger: context.logger), hub: hub, now: now)
-        let server = try context.server(api.router, host: .rulesHost, port: .rulesPort)
+        let server = try context.server(
+            api.router, host: .rulesHost, port: .rulesPort,
+            connections: StreamRoutes.mostOfAll + HTTPServerLimits.usualConnections)
         return ServiceAssembly(
             database.services + bus.services + Worker.allCases.map(worker)
                 + [KeyRefresher(verifier.rings), events, outcomes, erasures, server])

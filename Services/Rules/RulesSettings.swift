@@ -1,3 +1,4 @@
+import HTTPGate
 import ServiceKit
 
 extension ConfigurationKey {
@@ -30,7 +31,7 @@ extension [ConfigurationKey] {
     static let rules: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
             .rulesDirectory, .rulesHost, .rulesPort, .rulesUserRequests, .rulesKeyRequests, .rulesInboxDays,
-            .rulesHistoryDays, .rulesCAFile,
+            .rulesHistoryDays, .rulesCAFile, .bearerLifetime,
         ]
 }
 

@@ -13,12 +13,16 @@ import ServiceKit
             keys: .tokenRegistry, build: build)
     }
 
+    /// The database connections of operators' questions and of API keys.
+    static let operatorConnections = 2
+
     /// Configuration, connections, handlers, and what runs, in dependency order.
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
-        let verifier = try await BearerVerifier(catalog, fetch: fetch, logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 9)
+        let verifier = try await BearerVerifier(
+            catalog, fetch: fetch, longest: try context.settings.duration(.bearerLifetime), logger: context.logger)
+        let database = try context.database(schema: "registry", migration: 10)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
@@ -28,6 +32,9 @@ import ServiceKit
         let store = RegistrationStore(
             database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
+        // Of their own: operators' questions cannot keep devices and stages from the database.
+        let operators = PostgresPool(
+            configuration: try context.postgres(poolSize: Self.operatorConnections), logger: context.logger)
         let campaigns = CampaignStore(database.pool)
         let courtesy = Courtesy()
         // An app has two lanes of notifications and its device commands here.
@@ -48,28 +55,35 @@ import ServiceKit
 
         let router = RegistryAPI.router(
             store: store,
+            operators: RegistrationStore(operators, devicesPerUser: store.devicesPerUser),
             gate: BearerGate(
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
                 logger: context.logger),
             keys: KeyGate(
-                APIKeyStore(database.pool, schema: "registry"),
+                APIKeyStore(operators, schema: "registry"),
                 master: try context.settings.optionalString(.registryOperatorKey),
                 limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
-                logger: context.logger))
-        let server = try context.server(router, host: .registryHost, port: .registryPort)
+                logger: context.logger),
+            changes: RateGate(
+                "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
+            apps: Set(catalog.ids))
+        let server = try context.server(
+            router, host: .registryHost, port: .registryPort,
+            connections: try context.settings.integer(.registryConnections))
 
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
         let terms = try RetentionTerms(context.settings)
         let sweeper = StaleSweeper(store: SweepStore(database.pool, terms: terms), logger: context.logger)
         let history = HistorySweeper(store: HistoryStore(database.pool, terms: terms), logger: context.logger)
+        let probe = QueueDepthProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
-            service: context.name, store: campaigns, amqp: try context.amqp("campaigns"), bus: bus.bus,
+            service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
             courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
-            database.services + bus.services + [
+            database.services + [operators] + bus.services + [
                 relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
             ])
     }
@@ -90,6 +104,14 @@ extension ConfigurationKey {
     static let registryUserRequests = ConfigurationKey(
         "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",
         summary: "The most requests a minute of one user; 0 for no limit.")
+    static let registryUserChanges = ConfigurationKey(
+        "REGISTRY_USER_CHANGES", .integer(0...1_000_000), default: "100",
+        summary:
+            "How many registrations a user may begin and end a day, and as many at once; repeats count for nothing; 0 for no limit."
+    )
+    static let registryConnections = ConfigurationKey(
+        "REGISTRY_CONNECTIONS", .integer(1...1_000_000), default: "\(HTTPServerLimits.usualConnections)",
+        summary: "The most HTTP connections that are served at the same time; a further one is answered 503.")
     static let registryKeyRequests = ConfigurationKey(
         "REGISTRY_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",
         summary: "The most requests a minute of one API key; 0 for no limit.")
@@ -110,7 +132,8 @@ extension [ConfigurationKey] {
     static let tokenRegistry: [ConfigurationKey] =
         .amqp + .postgres + .apps + [
             .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
-            .registryKeyRequests, .registryEndedDays, .registryRecordDays, .registryCAFile,
+            .registryKeyRequests, .registryUserChanges, .registryConnections, .bearerLifetime, .registryEndedDays,
+            .registryRecordDays, .registryCAFile,
         ]
 }
 

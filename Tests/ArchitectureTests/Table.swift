@@ -72,6 +72,7 @@ enum Table {
         "NIOCore": [
             "HTTP2", "ServiceKit", "HTTPGate", "APNsSender", "FCMSender", "TokenRegistry", "Rules", "ProviderSimulator",
         ],
+        "NIOHTTPTypes": ["HTTPGate"],
         "NIOPosix": ["HTTP2"],
         "NIOTLS": ["HTTP2"],
         "NIOSSL": ["HTTP2"],

@@ -54,6 +54,22 @@ import Testing
         }
     }
 
+    @Test func `a range whose cursor was dead-lettered is shown with its reason, until it is done`() async throws {
+        try await withBook { book, pool in
+            try await pool.execute(
+                "UPDATE registry.campaign_range SET dead_at = now(), dead_reason = 'campaign-step-failed'")
+            let campaign = try #require(try await book.campaign(Self.id))
+            // Range 0 is done.
+            #expect(campaign.rangesDead == 1 && campaign.deadReasons == ["campaign-step-failed"])
+            #expect(CampaignReport.line(campaign).contains("running, halted (campaign-step-failed)"))
+            #expect(
+                CampaignReport.page(campaign).contains { $0.hasPrefix("ranges dead       1 (campaign-step-failed)") })
+            try await pool.execute("UPDATE registry.campaign_range SET dead_at = NULL, dead_reason = NULL")
+            let mended = try #require(try await book.campaign(Self.id))
+            #expect(mended.rangesDead == 0 && !CampaignReport.line(mended).contains("halted"))
+        }
+    }
+
     @Test func `more than was estimated is not all of it`() async throws {
         try await withBook { book, pool in
             try await pool.execute("UPDATE registry.campaign_range SET looked = 900")

@@ -39,6 +39,8 @@ import Yams
 
     private static let device = "11111111-2222-3333-4444-555555555555"
     private static let registration = #"{"token":"ABCD","platform":"ios","environment":"development"}"#
+    private static let subscription =
+        #"{"token":"ABCD","platform":"ios","environment":"development","type":"chat"}"#
     private static let installation = #"{"registrations":[{"kind":"fid","token":"f"}]}"#
 
     private static func errors() throws -> [Documented] {
@@ -71,6 +73,10 @@ import Yams
         case "POST /api/notifications/push/register": Ask(.post, "\(RoutesTests.path)/register", registration)
         case "POST /api/notifications/push/unregister": Ask(.post, "\(RoutesTests.path)/unregister", registration)
         case "GET /v1/operator/devices": Ask(.get, "/v1/operator/devices?app=family-portal&user=a")
+        case "POST /v1/operator/devices":
+            Ask(.post, "/v1/operator/devices?app=family-portal&user=a", registration)
+        case "POST /v1/operator/devices/unregister":
+            Ask(.post, "/v1/operator/devices/unregister?app=family-portal&user=a", registration)
         case "DELETE /v1/operator/devices": Ask(.delete, "/v1/operator/devices?app=family-portal&user=a")
         case "POST /v1/operator/devices/{device}/deactivate":
             Ask(.post, "/v1/operator/devices/\(device)/deactivate?app=family-portal")
@@ -100,6 +106,10 @@ import Yams
         case (422, "PUT /v1/installations/{installation}"):
             ask.body = #"{"registrations":[{"kind":"fid","token":"x"},{"kind":"fid","token":"y"}]}"#
         case (422, "PUT /v1/topics/{topic}"): break
+        case (422, "POST /api/notifications/push/register"): ask.body = subscription
+        case (422, "POST /v1/operator/devices"):
+            ask.uri = "/v1/operator/devices?app=shared&user=456"
+            ask.body = subscription
         case (429, _), (500, _), (503, _): break
         default: return nil
         }
@@ -131,7 +141,7 @@ import Yams
                 #expect(body["status"] == .int(Int64(error.status)), "\(error)")
             }
             #expect((response.headers[.wwwAuthenticate] != nil) == [401, 403].contains(error.status), "\(error)")
-            #expect((response.headers[.retryAfter] != nil) == (error.status == 429), "\(error)")
+            #expect((response.headers[.retryAfter] != nil) == [429, 503].contains(error.status), "\(error)")
         }
     }
 

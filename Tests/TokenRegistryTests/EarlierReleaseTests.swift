@@ -40,7 +40,7 @@ import Testing
             let kinds = Mutexed<[RegistrationKind?]>([])
             _ = try await OutboxStore(pool).drain { announcements in
                 await kinds.set(announcements.map { $0.event.device?.kind })
-                return announcements.map(\.number)
+                return .init(numbers: announcements.map(\.number))
             }
             #expect(await kinds.value == [.alert, .fcmToken])
         }

@@ -8,6 +8,7 @@ import Testing
 
 @Suite struct GroupCommitTests {
     private static let refusal = PostgresError(.sqlState("23514"), operation: "INSERT", detail: "a check")
+    private static let timeout = PostgresError(.sqlState("57014"), operation: "INSERT", detail: "statement timeout")
     private static let outage = PostgresError(.connectionFailed, operation: "connect", detail: "refused")
 
     @Test func `what comes while transactions run is stored together, each claim once`() async throws {
@@ -38,6 +39,47 @@ import Testing
         let answers = try await answers(of: storage, to: 20)
         #expect(answers.values.allSatisfy { $0 == Self.outage })
         #expect(storage.transactions.joined().count == 20)
+    }
+
+    @Test func `an outage fails all claims that wait at once`() async throws {
+        let storage = Storage { _ in throw Self.outage }
+        let many = GroupCommit.mostClaims * 10
+        let answers = try await answers(of: storage, to: many)
+        #expect(answers.count == many && answers.values.allSatisfy { $0 == Self.outage })
+        // The transactions that were under way, and no one for each further 128 claims.
+        #expect(storage.transactions.count <= 2 * GroupCommit.mostTransactions)
+    }
+
+    @Test func `beyond the bound a caller is refused at once`() async throws {
+        let storage = Storage()
+        let group = GroupCommit(mostWaiting: 3, storage.store)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            defer { storage.gate.open() }
+            for number in 0..<GroupCommit.mostTransactions {
+                tasks.addTask { try await group.register(claim(number)) }
+                try await eventually("a transaction for \(number)") { storage.transactions.count == number + 1 }
+            }
+            for number in 10..<13 { tasks.addTask { try await group.register(claim(number)) } }
+            try await eventually("three wait") { await group.backlog == 3 }
+            await #expect(throws: GroupCommit.Full.self) { try await group.register(claim(20)) }
+            storage.gate.open()
+            try await tasks.waitForAll()
+        }
+        #expect(try await group.register(claim(20)))
+    }
+
+    @Test func `a claim whose statement times out does not take the others with it`() async throws {
+        let storage = Storage { users in if users.contains("user-7") { throw Self.timeout } }
+        let answers = try await answers(of: storage, to: 20)
+        #expect(answers.filter { $0.value != nil }.keys.sorted() == [7])
+        #expect(answers[7] == Self.timeout)
+    }
+
+    @Test func `where every statement times out, the company ends after a few`() async throws {
+        let storage = Storage { _ in throw Self.timeout }
+        let answers = try await answers(of: storage, to: 100)
+        #expect(answers.values.allSatisfy { $0 == Self.timeout })
+        #expect(storage.transactions.count <= 4 + 2 * GroupCommit.mostTimeouts + 8)
     }
 
     /// What each of so many callers was told, `nil` for nothing bad. The first keep all transactions busy, alone, until
@@ -86,6 +128,7 @@ private final class Storage: Sendable {
             seen.withLock { $0.append(claims.map(\.user)) }
             await gate.pass()
             try script(claims.map(\.user.rawValue))
+            return Set(claims.map(\.device))
         }
     }
 }

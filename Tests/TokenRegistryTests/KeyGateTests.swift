@@ -197,4 +197,25 @@ import Testing
             #expect(try await other.counts.map(\.number) == [58])
         }
     }
+
+    @Test func `keys that nobody knows are looked up once and in a bounded number, and known ones go on`() async throws
+    {
+        let uptime = Uptime()
+        try await RoutesTests.withRoutes(unknownKeys: 3, uptime: uptime) { client, store in
+            let key = Self.key(1)
+            try await Self.keep(key, [.readDevices], store.database)
+            #expect(try await answer(client, key.secret).status == .ok)
+            // Looked up once, however often it comes.
+            for _ in 0..<20 { #expect(try await answer(client, Self.key(2).secret).status == .unauthorized) }
+            #expect(try await answer(client, Self.key(3).secret).status == .unauthorized)
+            let limited = try await answer(client, Self.key(4).secret)
+            #expect(limited.status == .tooManyRequests && limited.headers[.retryAfter] != nil)
+            for _ in 0..<5 { #expect(try await answer(client, key.secret).status == .ok) }
+            // A known id with another secret is no better.
+            let forged = String(key.secret.dropLast()) + (key.secret.last == "0" ? "1" : "0")
+            #expect(try await answer(client, forged).status == .tooManyRequests)
+            uptime.pass(.seconds(60))
+            #expect(try await answer(client, Self.key(4).secret).status == .unauthorized)
+        }
+    }
 }

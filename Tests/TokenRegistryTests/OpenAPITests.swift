@@ -41,7 +41,7 @@ import Yams
                 logger: .silent)
             let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))
-            #expect(routes.count == 15)
+            #expect(routes.count == 17)
         }
     }
 

@@ -15,7 +15,7 @@ import Testing
         let seen = Seen()
         _ = try await OutboxStore(pool).drain { announcements in
             await seen.note(announcements.map(\.event))
-            return announcements.map(\.number)
+            return .init(numbers: announcements.map(\.number))
         }
         return await seen.events
     }

@@ -15,7 +15,8 @@ import Testing
 
     /// The registry's routes on a store of their own, with a key for the app `shared`.
     static func withRoutes(
-        userRequests: Int = 0, keyRequests: Int = 0, uptime: Uptime = Uptime(),
+        userRequests: Int = 0, keyRequests: Int = 0, unknownKeys: Int = 0, userChanges: Int = 0,
+        uptime: Uptime = Uptime(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
@@ -27,7 +28,10 @@ import Testing
             let router = RegistryAPI.router(
                 store: store, gate: gate,
                 keys: KeyGate(
-                    APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit, logger: .silent))
+                    APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit,
+                    unknownKeys: unknownKeys, uptime: { uptime.now }, logger: .silent),
+                changes: RateGate("changes", userChanges, per: .seconds(86_400)) { uptime.now },
+                apps: [AppID(rawValue: "shared")!, StoreFixture.app])
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }
     }

@@ -91,8 +91,8 @@ import Testing
             try await keys.touch("none")
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)
             #expect(try await CensusStore(service).count().values.reduce(0, +) == 4)
-            let drained = try await OutboxStore(service).drain { $0.map(\.number) }
-            #expect(drained.map { $0.lent == $0.left && $0.lent > 0 } == true)
+            let drained = try await OutboxStore(service).drain { .init(numbers: $0.map(\.number)) }
+            #expect(drained.map { $0.lent == $0.settled && $0.lent > 0 } == true)
         }
     }
 

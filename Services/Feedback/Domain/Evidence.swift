@@ -38,10 +38,10 @@ struct Evidence: Hashable, Sendable {
 
 extension [Evidence] {
     /// One command for each device, the one that reaches furthest.
-    var commands: [DeviceCommand] {
+    var commandsByDevice: [(device: UUID, command: DeviceCommand)] {
         Dictionary(grouping: self, by: \.key.device).values
             .compactMap { $0.max { $0.notRegisteredSince < $1.notRegisteredSince } }
             .sorted { $0.key.device.uuidString < $1.key.device.uuidString }
-            .map(\.command)
+            .map { ($0.key.device, $0.command) }
     }
 }

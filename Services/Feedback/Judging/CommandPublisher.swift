@@ -31,18 +31,30 @@ struct CommandPublisher: Sendable {
     /// Publishes all that is due.
     func publishDue() async throws {
         while true {
-            let evidence = try await store.claim(now: now(), lease: Self.lease)
-            guard !evidence.isEmpty else { return }
-            let commands = evidence.commands
-            let messages = try commands.map {
-                try Outbound($0, to: .devices, routingKey: $0.routingKey).message(from: service)
+            let (evidence, dead) = try await store.claim(now: now(), lease: Self.lease)
+            dead.tell(because: DeadEvidence.unreadable, logger: logger)
+            guard !evidence.isEmpty || !dead.isEmpty else { return }
+            var refused: [UUID: String] = [:]
+            var commands: [DeviceCommand] = []
+            var messages: [AMQPMessage] = []
+            for (device, command) in evidence.commandsByDevice {
+                do {
+                    messages.append(
+                        try Outbound(command, to: .devices, routingKey: command.routingKey).message(from: service))
+                    commands.append(command)
+                } catch {
+                    refused[device] = error.description
+                }
             }
-            let answers = try await bus.publish(messages)
+            let answers = messages.isEmpty ? [] : try await bus.publish(messages)
             var confirmed: Set<UUID> = []
             for (command, answer) in zip(commands, answers) {
                 switch answer {
                 case .confirmed: if case .deactivate(let device, _, _) = command.command { confirmed.insert(device) }
                 case .nacked: break
+                // Frame error, syntax error, precondition failed: about the message itself.
+                case .returned(let code, let text) where [501, 502, 406].contains(code):
+                    if case .deactivate(let device, _, _) = command.command { refused[device] = "\(code) \(text)" }
                 case .returned(let code, let text):
                     logger.error(
                         "A command reaches no queue and is published again: apply the topology, or check its permissions",
@@ -50,7 +62,13 @@ struct CommandPublisher: Sendable {
                 }
             }
             try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: now())
-            guard confirmed.count == commands.count, evidence.count == JudgementStore.batch else { return }
+            let buried = evidence.compactMap { one in
+                refused[one.key.device].map { DeadEvidence(one, detail: $0) }
+            }
+            try await store.bury(buried, because: DeadEvidence.unpublishable)
+            buried.tell(because: DeadEvidence.unpublishable, logger: logger)
+            let isSettled = confirmed.count + refused.count == evidence.commandsByDevice.count
+            guard isSettled, evidence.count + dead.count == JudgementStore.batch else { return }
         }
     }
 }

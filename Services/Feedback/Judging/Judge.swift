@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
@@ -76,19 +77,51 @@ struct Judge: Service {
         return try await store.forgetEvidence(before: now() - retention)
     }
 
-    /// One look at every lane, and whatever follows.
+    /// Looks once at every lane and publishes the commands of approved evidence. A lane that fails stops no other lane.
+    ///
+    /// - Throws: the first failure, after all lanes and the publisher had their turn; an outage of the database at once.
     func judge() async throws {
-        let lanes = try await store.lanes()
+        let (lanes, dead) = try await store.lanes()
+        dead.tell(because: DeadEvidence.unreadable, logger: logger)
         for lane in tripped.forget(allBut: lanes) { metrics.tellRest(of: lane) }
+        var failure: (any Error)?
         for lane in lanes {
-            while let report = try await store.judge(lane, now: now()) {
-                logger.report(report)
-                metrics.count(report)
-                tripped.set(report.after, of: lane)
-                guard report.hasMore else { break }
+            do {
+                try await judge(lane)
+            } catch let error where error.stopsEverything {
+                throw error
+            } catch {
+                failure = failure ?? LaneFailure(lane: lane, underlying: error)
             }
         }
         try await publisher.publishDue()
+        if let failure { throw failure }
+    }
+
+    private func judge(_ lane: FeedbackLane) async throws {
+        while let report = try await store.judge(lane, now: now()) {
+            report.dead.tell(because: DeadEvidence.unreadable, logger: logger)
+            logger.report(report)
+            metrics.count(report)
+            tripped.set(report.after, of: lane)
+            guard report.hasMore else { return }
+        }
+    }
+
+    private struct LaneFailure: Error, CustomStringConvertible {
+        let lane: FeedbackLane
+        let underlying: any Error
+        var description: String { "\(lane): \(underlying)" }
+    }
+}
+
+extension Error {
+    /// Whether it concerns every lane: the database is away, or the task was cancelled. A statement that took too long
+    /// (57014) concerns one.
+    fileprivate var stopsEverything: Bool {
+        if self is CancellationError || Task.isCancelled { return true }
+        guard let error = self as? PostgresError else { return false }
+        return error.isOutage
     }
 }
 

@@ -11,8 +11,21 @@ struct LaneReport: Hashable, Sendable {
     var storm: Storm?
     /// How many pieces of evidence got which decision.
     var decided: [String: Int] = [:]
+    /// Evidence that was set aside, since it cannot be read.
+    var dead: [DeadEvidence] = []
     /// Whether there is more to judge at once.
     var hasMore = false
+}
+
+extension [DeadEvidence] {
+    /// Counts each row that was set aside, and logs one line for it.
+    func tell(because reason: String, logger: Logger) {
+        for row in self {
+            let key = "\(row.key.notification)/\(row.key.device)".lowercased()
+            DeadRows.tell(
+                key, of: row.app, in: "feedback.evidence", because: reason, detail: row.detail, logger: logger)
+        }
+    }
 }
 
 extension Logger {

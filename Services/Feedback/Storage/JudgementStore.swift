@@ -18,11 +18,13 @@ struct JudgementStore: Sendable {
         suspicion = suspicionRule
     }
 
-    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them.
-    func lanes() async throws(PostgresError) -> [FeedbackLane] {
+    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them. Sets aside the
+    /// evidence of a lane that cannot be read.
+    func lanes() async throws(PostgresError) -> (lanes: [FeedbackLane], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
-            SELECT app, provider, environment FROM feedback.evidence WHERE decision = 'waiting'
+            SELECT app, provider, environment FROM feedback.evidence
+            WHERE decision = 'waiting' AND dead_at IS NULL
             UNION
             SELECT app, provider, environment FROM feedback.guard WHERE tripped_at IS NOT NULL
             UNION
@@ -32,13 +34,31 @@ struct JudgementStore: Sendable {
                 WHERE g.app = p.app AND g.provider = p.provider AND g.environment = p.environment
                     AND g.told_until >= p.storm_until)
             """)
-        return try Self.lanes(rows).sorted()
+        var lanes: [FeedbackLane] = []
+        var dead: [DeadEvidence] = []
+        for row in rows {
+            do throws(PostgresError) {
+                lanes.append(try FeedbackLane(row))
+            } catch {
+                dead += try await bury(laneOf: row, error)
+            }
+        }
+        return (lanes.sorted(), dead)
     }
 
-    private static func lanes(_ rows: [PostgresRow]) throws(PostgresError) -> [FeedbackLane] {
-        var lanes: [FeedbackLane] = []
-        for row in rows { lanes.append(try FeedbackLane(row)) }
-        return lanes
+    private func bury(laneOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError) -> [DeadEvidence] {
+        let rows = try await database.query(
+            """
+            UPDATE feedback.evidence SET dead_at = clock_timestamp(), dead_reason = \(DeadEvidence.unreadable)
+            WHERE app = \(try row.decode(String.self, at: "app"))
+                AND provider = \(try row.decode(String.self, at: "provider"))
+                AND environment IS NOT DISTINCT FROM \(try row.decode(String?.self, at: "environment"))::text
+                AND decision = 'waiting' AND dead_at IS NULL
+            RETURNING notification_id, device_id, app
+            """)
+        var dead: [DeadEvidence] = []
+        for row in rows { dead.append(try DeadEvidence(row, error)) }
+        return dead
     }
 
     /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
@@ -68,34 +88,45 @@ struct JudgementStore: Sendable {
             if case .tripped = after {
                 report.decided["quarantined"] = try await transaction.quarantineEverything(on: lane, now: now)
             } else {
-                let due = try await transaction.due(on: lane, now: now)
+                let (due, dead) = try await transaction.due(on: lane, now: now)
                 let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: lane)
                 let storms = due.isEmpty ? [] : try await transaction.toldStorms(on: lane)
                 let judged = due.map { ($0.key, suspicion.judge($0, acceptedAt: acceptedAt, storms: storms)) }
                 try await transaction.keep(judged, now: now)
                 for (_, judgement) in judged { report.decided[judgement.decision, default: 0] += 1 }
-                report.hasMore = due.count == Self.batch
+                report.dead = dead
+                report.hasMore = due.count + dead.count == Self.batch
             }
             return report
         }
     }
 
     /// Takes approved evidence that is due, for `lease`: who does not publish it in that time leaves it to the next.
-    func claim(now: Timestamp, lease: Duration) async throws(PostgresError) -> [Evidence] {
+    ///
+    /// Sets aside the rows that cannot be read.
+    func claim(
+        now: Timestamp, lease: Duration
+    ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
             UPDATE feedback.evidence e SET due_at = \((now + lease).date)
             FROM (
                 SELECT notification_id, device_id FROM feedback.evidence
-                WHERE decision = 'approved' AND due_at <= \(now.date)
+                WHERE decision = 'approved' AND due_at <= \(now.date) AND dead_at IS NULL
                 ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED
             ) AS c
             WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
             RETURNING e.*, 0::bigint AS suspicions
             """)
-        var evidence: [Evidence] = []
-        for row in rows { evidence.append(try Evidence(row)) }
+        let evidence = try rows.evidence()
+        try await bury(evidence.dead, because: DeadEvidence.unreadable)
         return evidence
+    }
+
+    /// Sets rows aside: no poller looks at them any more.
+    func bury(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
+        guard !dead.isEmpty else { return }
+        try await database.execute(DeadEvidence.burial(of: dead.map(\.key), because: reason))
     }
 
     /// Writes down that the broker has the commands of these devices.

@@ -49,6 +49,7 @@ extension PostgresTransaction {
                 SELECT date_trunc('minute', min(observed_at)) - interval '1 minute' AS at FROM feedback.evidence
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                     AND environment = \(lane.environmentWord) AND decision = 'waiting'
+                    AND dead_at IS NULL
             ), refusal AS (
                 SELECT owner, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
                 WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
@@ -117,11 +118,14 @@ extension PostgresTransaction {
             SET decision = 'quarantined', detail = \(Judgement.Doubt.storm.rawValue), decided_at = \(now.date),
                 due_at = NULL
             WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
-                AND environment = \(lane.environmentWord) AND decision = 'waiting'
+                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND dead_at IS NULL
             """)
     }
 
-    func due(on lane: FeedbackLane, now: Timestamp) async throws(PostgresError) -> [Evidence] {
+    /// The evidence that is due on the lane, at most a batch. Sets aside the rows that cannot be read.
+    func due(
+        on lane: FeedbackLane, now: Timestamp
+    ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         let rows = try await query(
             """
             SELECT e.*, CASE WHEN e.finding = 'suspect' THEN (
@@ -136,10 +140,13 @@ extension PostgresTransaction {
             FROM feedback.evidence e
             WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
                 AND environment = \(lane.environmentWord) AND decision = 'waiting' AND due_at <= \(now.date)
+                AND dead_at IS NULL
             ORDER BY due_at LIMIT \(JudgementStore.batch)
             """)
-        var evidence: [Evidence] = []
-        for row in rows { evidence.append(try Evidence(row)) }
+        let evidence = try rows.evidence()
+        if !evidence.dead.isEmpty {
+            try await execute(DeadEvidence.burial(of: evidence.dead.map(\.key), because: DeadEvidence.unreadable))
+        }
         return evidence
     }
 

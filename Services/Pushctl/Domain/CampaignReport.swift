@@ -6,7 +6,7 @@ enum CampaignReport {
     /// One line for each campaign.
     static func line(_ campaign: CampaignBook.Entry) -> String {
         [
-            campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, campaign.state, share(campaign),
+            campaign.id.uuidString.lowercased(), campaign.app, campaign.rule, state(campaign), share(campaign),
             "\(campaign.devices) devices", campaign.audience, "since \(RFC3339.string(from: campaign.created))",
         ].joined(separator: "  ")
     }
@@ -19,14 +19,27 @@ enum CampaignReport {
         let rows: [(String, String?)] =
             [
                 ("campaign", campaign.id.uuidString.lowercased()), ("app", campaign.app), ("rule", campaign.rule),
-                ("audience", campaign.audience), ("state", campaign.state),
+                ("audience", campaign.audience), ("state", state(campaign)),
             ] + times.map { ($0.0, $0.1.map(RFC3339.string(from:))) } + [
                 ("at most", campaign.rate.map { "\($0) pushes a second" }), ("walked", share(campaign)),
-                ("ranges done", "\(campaign.rangesDone) of \(campaign.ranges)"), ("users", "\(campaign.users)"),
+                ("ranges done", "\(campaign.rangesDone) of \(campaign.ranges)"), ("ranges dead", dead(campaign)),
+                ("users", "\(campaign.users)"),
                 ("without a device", "\(campaign.without)"), ("devices", "\(campaign.devices)"),
                 ("messages", "\(campaign.pushes)"), ("a second", pace(campaign).map { "\($0) devices" }),
             ]
         return rows.compactMap { name, value in value.map { "\(name.padded(to: 18))\($0)" } }
+    }
+
+    /// The state, and whether a part of the campaign stands still.
+    private static func state(_ campaign: CampaignBook.Entry) -> String {
+        guard campaign.rangesDead > 0, campaign.finished == nil else { return campaign.state }
+        return "\(campaign.state), halted (\(campaign.deadReasons.joined(separator: ", ")))"
+    }
+
+    private static func dead(_ campaign: CampaignBook.Entry) -> String? {
+        guard campaign.rangesDead > 0 else { return nil }
+        let reasons = campaign.deadReasons.joined(separator: ", ")
+        return "\(campaign.rangesDead) (\(reasons)); `pushctl dead replay` lets them go on"
     }
 
     /// A bar, which a terminal draws over itself.

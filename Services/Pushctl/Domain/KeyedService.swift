@@ -11,7 +11,7 @@ enum KeyedService: String, CaseIterable, Sendable {
     /// What its keys may be used for.
     var operations: [APIKey.Operation] {
         switch self {
-        case .registry: [.readDevices, .deactivateDevices, .eraseUsers, .readCounts]
+        case .registry: [.readDevices, .registerDevices, .deactivateDevices, .eraseUsers, .readCounts]
         case .rules: [.readEvents, .readCounts]
         }
     }

@@ -31,6 +31,9 @@ struct CampaignBook: Sendable {
         var without: Int64
         var ranges: Int
         var rangesDone: Int
+        /// Ranges whose cursor was dead-lettered, and the reasons. Each goes on when its cursor is replayed.
+        var rangesDead: Int
+        var deadReasons: [String]
         /// The database's time of this.
         var now: Date
     }
@@ -60,13 +63,16 @@ struct CampaignBook: Sendable {
                 coalesce(g.looked, 0)::bigint AS looked, coalesce(g.users, 0)::bigint AS users,
                 coalesce(g.devices, 0)::bigint AS devices, coalesce(g.pushes, 0)::bigint AS pushes,
                 coalesce(g.without, 0)::bigint AS without, coalesce(g.n, 0) AS ranges, coalesce(g.done, 0) AS done,
-                clock_timestamp() AS now
+                coalesce(g.dead, 0) AS dead, coalesce(g.dead_reasons, '{}') AS dead_reasons, clock_timestamp() AS now
             FROM (
                 SELECT * FROM registry.campaign c \(condition) ORDER BY c.created_at DESC, c.id LIMIT \(limit)
             ) AS c
             LEFT JOIN LATERAL (
                 SELECT sum(looked) AS looked, sum(users) AS users, sum(devices) AS devices, sum(pushes) AS pushes,
-                    sum(without) AS without, count(*) AS n, count(*) FILTER (WHERE g.done) AS done
+                    sum(without) AS without, count(*) AS n, count(*) FILTER (WHERE g.done) AS done,
+                    count(*) FILTER (WHERE g.dead_at IS NOT NULL AND NOT g.done) AS dead,
+                    array_agg(DISTINCT g.dead_reason) FILTER (WHERE g.dead_at IS NOT NULL AND NOT g.done)
+                        AS dead_reasons
                 FROM registry.campaign_range g WHERE g.campaign = c.id
             ) AS g ON true
             ORDER BY c.created_at DESC, c.id
@@ -106,6 +112,8 @@ extension CampaignBook.Entry {
             looked: try row.decode(at: "looked"), users: try row.decode(at: "users"),
             devices: try row.decode(at: "devices"), pushes: try row.decode(at: "pushes"),
             without: try row.decode(at: "without"), ranges: Int(try row.decode(Int64.self, at: "ranges")),
-            rangesDone: Int(try row.decode(Int64.self, at: "done")), now: try row.decode(at: "now"))
+            rangesDone: Int(try row.decode(Int64.self, at: "done")),
+            rangesDead: Int(try row.decode(Int64.self, at: "dead")),
+            deadReasons: try row.decode([String].self, at: "dead_reasons"), now: try row.decode(at: "now"))
     }
 }

@@ -112,13 +112,21 @@ func isolatingRows<Key, Result>(
             "A batch of rows failed; each row is worked on alone", metadata: [LogKey.error: "\(error)"])
     }
     var results: [Result] = []
+    var slow: [Key] = []
+    var timeout: (any Error)?
     for key in try await keys() {
         do {
             results.append(try await alone(key))
+        } catch let error as PostgresError where error.isTimeout && error.isOfTheWork {
+            slow.append(key)
+            timeout = error
         } catch let error where error.isOfTheWork {
             try await pool.bury([dead(key)], logger)
         }
     }
+    // Several rows, and each one alone runs out of time: the database is slow, and no row is at fault.
+    if let timeout, slow.count > 1, results.isEmpty { throw timeout }
+    try await pool.bury(slow.map(dead), logger)
     return results
 }
 
@@ -137,6 +145,8 @@ extension Error {
             case .cancelled: false
             // Names, rights and the schema: a database that is not migrated.
             case .sqlState(let state) where state.hasPrefix("42") || state.hasPrefix("3F"): false
+            // Waiting for a lock, or for a server that is silent, says nothing about the row.
+            case .deadlineExceeded, .sqlState("55P03"): false
             default: !error.isOutage
             }
         default: !isDatabaseAway

@@ -11,10 +11,12 @@ import PushProtocol
 struct InstallationRoutes: Sendable {
     private let store: RegistrationStore
     private let gate: BearerGate
+    private let changes: RateGate<Caller>
 
-    init(store: RegistrationStore, gate: BearerGate) {
+    init(store: RegistrationStore, gate: BearerGate, changes: RateGate<Caller>) {
         self.store = store
         self.gate = gate
+        self.changes = changes
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -27,12 +29,14 @@ struct InstallationRoutes: Sendable {
         let group = router.group("v1/installations/{installation}")
         group.put { request, context in
             await gate.answer(request, context) { caller in
+                try changes.check(caller)
                 let installation = try installation(of: caller, context)
                 let body = try await read(request)
                 let user = AppUser(app: caller.app, user: caller.user)
-                let (records, isNew) = try await store.replace(
+                let replaced = try await store.replace(
                     installation, of: caller.user, with: body.claims(of: user, on: installation.id))
-                return .json(isNew ? .created : .ok, .installation(installation.id, records))
+                changes.spend(replaced.changes, of: caller)
+                return .json(replaced.isNew ? .created : .ok, .installation(installation.id, replaced.records))
             }
         }
         group.get { request, context in
@@ -49,14 +53,17 @@ struct InstallationRoutes: Sendable {
         }
         group.delete { request, context in
             await gate.answer(request, context) { caller in
-                try await store.end(try installation(of: caller, context), of: caller.user)
+                try changes.check(caller)
+                changes.spend(try await store.end(try installation(of: caller, context), of: caller.user), of: caller)
                 return Response(status: .noContent)
             }
         }
         router.delete("v1/registrations/{registration}") { request, context in
             await gate.answer(request, context) { caller in
                 let device = try context.uuid(inPath: "registration")
-                try await store.end(device, of: AppUser(app: caller.app, user: caller.user))
+                try changes.check(caller)
+                let user = AppUser(app: caller.app, user: caller.user)
+                changes.spend(try await store.end(device, of: user), of: caller)
                 return Response(status: .noContent)
             }
         }

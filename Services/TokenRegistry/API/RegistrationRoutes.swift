@@ -6,46 +6,54 @@ import PushProtocol
 /// The two endpoints that the mobile clients call, to the letter:
 /// `POST /api/notifications/push/register` and `…/unregister`, answered `{"success":…,"error":…}`.
 ///
-/// A user registers only their own devices: the user is whom the bearer token names, and so is the app. A client that
-/// names its installation in `X-Client-Id` has its earlier token replaced by a new one.
+/// A user registers only their own devices: the bearer token names the user and the app. A client that names its
+/// installation in `X-Client-Id` has its earlier token replaced by a new one. With a `type` in the body the user also
+/// subscribes to that topic, or leaves it.
 struct RegistrationRoutes: Sendable {
-    private let store: RegistrationStore
-    private let registering: GroupCommit
+    private let devices: DeviceRegistrar
     private let gate: BearerGate
+    private let changes: RateGate<Caller>
 
-    init(store: RegistrationStore, gate: BearerGate) {
-        self.store = store
-        registering = GroupCommit { try await store.register($0) }
+    init(devices: DeviceRegistrar, gate: BearerGate, changes: RateGate<Caller>) {
+        self.devices = devices
         self.gate = gate
+        self.changes = changes
     }
 
     func add(to router: Router<BasicRequestContext>) {
         let group = router.group("api/notifications/push")
         group.post("register") { request, context in
-            await answer(request, context) { claim in try await registering.register(claim) }
+            await answer(request, context) { body, owner, installation in
+                try await devices.register(body, of: owner, on: installation) ? 1 : 0
+            }
         }
         group.post("unregister") { request, context in
-            await answer(request, context) { claim in try await store.unregister([claim]) }
+            await answer(request, context) { body, owner, installation in
+                try await devices.unregister(body, of: owner, on: installation)
+            }
         }
     }
 
+    /// - Parameter carryOut: returns how many registrations it changed.
     private func answer(
-        _ request: Request, _ context: BasicRequestContext, carryOut: (Claim) async throws -> Void
+        _ request: Request, _ context: BasicRequestContext,
+        carryOut: (RegistrationBody, AppUser, InstallationID?) async throws -> Int
     ) async -> Response {
         await .answering(context, telling: Response.registration) {
             let caller = try await gate.admit(request.bearerToken)
-            let body = try await read(request)
-            var claim = Claim(
-                app: caller.app, user: caller.user, provider: body.provider, environment: body.environment,
-                token: body.token, installation: try installation(request))
-            if body.provider == .fcm { claim.platform = .android }
-            try await carryOut(claim)
+            try changes.check(caller)
+            let body = try await request.registration()
+            let owner = AppUser(app: caller.app, user: caller.user)
+            changes.spend(try await carryOut(body, owner, try request.installation()), of: caller)
             return .json(.ok, ["success": true, "error": nil])
         }
     }
+}
 
-    private func installation(_ request: Request) throws(APIRefusal) -> InstallationID? {
-        guard let text = request.headers[.clientID] else { return nil }
+extension Request {
+    /// The installation that the header `X-Client-Id` names; `nil` without one.
+    func installation() throws(APIRefusal) -> InstallationID? {
+        guard let text = headers[.clientID] else { return nil }
         guard let id = InstallationID(rawValue: text) else {
             throw APIRefusal(
                 status: .badRequest,
@@ -54,8 +62,9 @@ struct RegistrationRoutes: Sendable {
         return id
     }
 
-    private func read(_ request: Request) async throws(APIRefusal) -> RegistrationBody {
-        let bytes = try await request.json(upTo: RegistrationBody.maximumSize)
+    /// The body of a registration.
+    func registration() async throws(APIRefusal) -> RegistrationBody {
+        let bytes = try await json(upTo: RegistrationBody.maximumSize)
         do {
             return try RegistrationBody(bytes)
         } catch {

@@ -2,26 +2,38 @@ import HTTPGate
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PushProtocol
 
 /// Everything that the registry serves over HTTP, which is what `openapi.yaml` says it is.
 enum RegistryAPI {
+    /// - Parameters:
+    ///   - operators: the store that operators' questions use; it has a pool of its own, so that they cannot keep devices
+    ///     and stages from theirs. `nil`: `store`.
+    ///   - changes: how many registrations a user may begin and end.
+    ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
     static func router(
-        store: RegistrationStore, gate: BearerGate, keys: KeyGate
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
+        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
-        let router = routes(store: store, gate: gate, keys: keys)
+        let router = routes(
+            store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
         router.refuseOtherMethods()
         return router
     }
 
     /// The routes alone, without the refusals of other methods.
     static func routes(
-        store: RegistrationStore, gate: BearerGate, keys: KeyGate
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
+        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
+        let devices = DeviceRegistrar(store: store)
+        let operators = operators ?? store
         let router = Router(context: BasicRequestContext.self)
-        RegistrationRoutes(store: store, gate: gate).add(to: router)
-        InstallationRoutes(store: store, gate: gate).add(to: router)
+        RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
+        InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
-        OperatorRoutes(store: store, keys: keys, census: Census(CensusStore(store.database))).add(to: router)
+        OperatorRoutes(store: operators, keys: keys, census: Census(CensusStore(operators.database))).add(to: router)
+        BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(
                 // RFC 9512.

@@ -26,13 +26,7 @@ struct TopicRoutes: Sendable {
                 let change = try change(of: caller, context, joins: true)
                 // The database's clock is never behind what it has written itself: only the limit is left.
                 guard try await store.apply([change]) == 1 else {
-                    throw APIRefusal(
-                        status: .unprocessableContent,
-                        message:
-                            """
-                            you are in \(MembershipStore.mostGroups) topics and tags, or have left \
-                            \(MembershipStore.mostRemembered) lately, which is the most
-                            """)
+                    throw APIRefusal.tooManyGroups
                 }
                 return Response(status: .noContent)
             }

@@ -1,7 +1,8 @@
 import PushProtocol
 
 /// The body of both of the endpoints that the mobile clients call:
-/// `{"token":"<device token>","platform":"ios"|"android","environment":"development"|"production"}`.
+/// `{"token":"<device token>","platform":"ios"|"android","environment":"development"|"production","type":"<topic>"}`.
+/// `type` may be absent.
 struct RegistrationBody: Hashable, Sendable {
     /// The largest accepted body, in bytes: the longest token and room for the rest.
     static let maximumSize = 8 * 1024
@@ -9,6 +10,8 @@ struct RegistrationBody: Hashable, Sendable {
     let provider: Provider
     let environment: ProviderEnvironment
     let token: DeviceToken
+    /// The topic that the user joins or leaves with the token (`type`).
+    let topic: GroupName?
 
     /// Reads and checks a body; the error names the member, and never quotes a token.
     init(_ body: [UInt8]) throws(WireError) {
@@ -20,6 +23,16 @@ struct RegistrationBody: Hashable, Sendable {
             throw .invalid(path: "token", problem: Self.shape(of: provider))
         }
         self.token = token
+        topic = try Self.topic(in: value)
+    }
+
+    private static func topic(in body: JSONValue) throws(WireError) -> GroupName? {
+        guard let value = body["type"], value != .null else { return nil }
+        guard let topic = value.string.flatMap({ GroupName(rawValue: $0) }) else {
+            throw .invalid(
+                path: "type", problem: "expected the name of a topic, 1–128 visible ASCII characters, or no type")
+        }
+        return topic
     }
 
     private static func text(_ name: String, in body: JSONValue) throws(WireError) -> String {

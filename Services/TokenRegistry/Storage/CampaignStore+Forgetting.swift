@@ -12,21 +12,33 @@ extension CampaignStore {
     /// not passed again.
     ///
     /// - Parameter rest: between two steps, told how long the last one took.
+    /// - Throws: the first failure, after every other list had its turn.
     func forgetLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
+        var failure: (any Error)?
         for row in try await database.query(Self.leftLists) {
             let campaign = try row.decode(UUID.self, at: 0)
-            var position = ""
-            while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
-                let end = try row.decode(String.self, at: 0)
-                let begun = ContinuousClock.now
-                try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
-                position = end
-                try await rest(.now - begun)
+            do {
+                try await forgetList(of: campaign, rest: rest)
+            } catch {
+                if Task.isCancelled || error is CancellationError { throw error }
+                failure = failure ?? error
             }
-            try await database.transaction { [position] transaction in
-                try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
-                try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
-            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func forgetList(of campaign: UUID, rest: (Duration) async throws -> Void) async throws {
+        var position = ""
+        while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
+            let end = try row.decode(String.self, at: 0)
+            let begun = ContinuousClock.now
+            try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
+            position = end
+            try await rest(.now - begun)
+        }
+        try await database.transaction { [position] transaction in
+            try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
+            try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
         }
     }
 

@@ -32,7 +32,10 @@ extension CampaignStore {
         var members: [CampaignPage.Member] = []
         var count = 0
         for row in try await database.query(AudienceQueries.everyone(in: page, of: campaign)) {
-            let registration = try Registration(row)
+            guard let registration = try? Registration(row) else {
+                UnreadableRegistrations.count(of: campaign.app)
+                continue
+            }
             if members.last?.user != registration.user { members.append(.init(user: registration.user, devices: [])) }
             members[members.count - 1].devices.append(registration)
             count += 1
@@ -48,7 +51,10 @@ extension CampaignStore {
         var devices: [UserID: [Registration]] = [:]
         if !users.isEmpty {
             for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {
-                let registration = try Registration(row)
+                guard let registration = try? Registration(row) else {
+                    UnreadableRegistrations.count(of: campaign.app)
+                    continue
+                }
                 devices[registration.user, default: []].append(registration)
             }
         }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Messaging
 import Postgres
 import PushProtocol
 
@@ -47,7 +48,8 @@ struct CampaignStore: Sendable {
             UPDATE registry.campaign_range g SET
                 step = \(cursor.step), position = \(cursor.position), users = \(tally.users),
                 devices = \(tally.devices), pushes = \(tally.pushes), without = \(tally.without),
-                looked = \(tally.looked), copy = \(cursor.copy), lease_until = clock_timestamp() + \(lease)
+                looked = \(tally.looked), copy = \(cursor.copy), lease_until = clock_timestamp() + \(lease),
+                dead_at = NULL, dead_reason = NULL
             FROM registry.campaign c
             WHERE g.campaign = \(cursor.campaign) AND g.number = \(cursor.range) AND c.id = g.campaign
                 AND c.state = 'running' AND NOT g.done
@@ -73,6 +75,16 @@ struct CampaignStore: Sendable {
             UPDATE registry.campaign_range SET lease_until = '-infinity'
             WHERE campaign = \(cursor.campaign) AND number = \(cursor.range) AND step = \(cursor.step)
                 AND copy IS NOT DISTINCT FROM \(cursor.copy)
+            """)
+    }
+
+    /// Marks a range whose cursor was dead-lettered. The next claim of the range takes the mark away.
+    func halt(_ cursor: CampaignCursor, because reason: Reason) async throws(PostgresError) {
+        try await database.execute(
+            """
+            UPDATE registry.campaign_range SET dead_at = clock_timestamp(), dead_reason = \(reason.code),
+                lease_until = '-infinity'
+            WHERE campaign = \(cursor.campaign) AND number = \(cursor.range) AND step <= \(cursor.step) AND NOT done
             """)
     }
 

@@ -23,12 +23,8 @@ struct CensusStore: Sendable {
         while let start = position {
             let end = try await database.query(SweepStore.end(of: step, after: start)).first?.decode(UUID.self, at: 0)
             for row in try await database.query(Self.range(after: start, until: end ?? SweepStore.last)) {
-                let provider = try row.decode(Provider.self, at: 1)
-                let group = Census.Group(
-                    app: try row.decode(AppID.self, at: 0),
-                    kind: try row.decode(RegistrationKind?.self, at: 2) ?? .usual(of: provider),
-                    environment: try row.decode(ProviderEnvironment.self, at: 3),
-                    state: try row.decode(RegistrationState.self, at: 4))
+                // A group that only a newer release knows is not counted here.
+                guard let group = try? Census.Group(row) else { continue }
                 counts[group, default: 0] += Int(try row.decode(Int64.self, at: 5))
             }
             position = end
@@ -42,5 +38,16 @@ struct CensusStore: Sendable {
         WHERE device_id > \(start) AND device_id <= \(end)
         GROUP BY app, provider, kind, environment, state
         """
+    }
+}
+
+extension Census.Group {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        let provider = try row.decode(Provider.self, at: 1)
+        self.init(
+            app: try row.decode(AppID.self, at: 0),
+            kind: try row.decode(RegistrationKind?.self, at: 2) ?? .usual(of: provider),
+            environment: try row.decode(ProviderEnvironment.self, at: 3),
+            state: try row.decode(RegistrationState.self, at: 4))
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Metrics
 import Postgres
 import PushProtocol
 
@@ -78,5 +79,16 @@ extension RegistrationRecord {
             timeZone: try row.decode(String?.self, at: next + 5),
             appVersion: try row.decode(String?.self, at: next + 6),
             platform: try row.decode(DevicePlatform?.self, at: next + 7))
+    }
+}
+
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
+enum UnreadableRegistrations {
+    static func count(of app: AppID) {
+        Counter(
+            label: "heliograph_registry_unreadable_registrations_total", dimensions: [("app", app.rawValue)]
+        ).increment()
     }
 }

@@ -4,21 +4,29 @@ import PushProtocol
 
 extension RegistrationStore {
     /// Signs each claim's user out of its device; a device that is another user's by now, or was registered later than
-    /// the claim's time, is left alone. A device that nobody has heard of is noted as signed out: the registration that
-    /// came before may still be on its way here.
-    func unregister(_ claims: [Claim]) async throws {
-        guard !claims.isEmpty else { return }
-        try await database.transaction { transaction in
+    /// the claim's time, is left alone.
+    ///
+    /// - Parameter notesUnknown: whether an unknown device is noted as signed out, since a registration from
+    ///   before may still be on its way here. Only commands have such times: a client that makes tokens up over HTTP must
+    ///   not fill the table.
+    /// - Returns: how many registrations were changed.
+    @discardableResult
+    func unregister(_ claims: [Claim], notesUnknown: Bool = true) async throws -> Int {
+        guard !claims.isEmpty else { return 0 }
+        return try await database.transaction { transaction in
             // Nobody is noted whom an erasure forgets meanwhile.
             try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
             // First: a registration that comes in between then waits for this transaction, and finds the row.
-            try await transaction.execute(Self.farewell(claims))
-            try await transaction.execute(Self.departure(claims.map { ($0.device, $0.owner, $0.at) }))
+            if notesUnknown { try await transaction.execute(Self.farewell(claims)) }
+            return try await transaction.execute(Self.departure(claims.map { ($0.device, $0.owner, $0.at) }))
         }
     }
 
     /// Signs a user out of one registration. One that is another's, or of another app, is left alone.
-    func end(_ device: UUID, of user: AppUser) async throws(PostgresError) {
+    ///
+    /// - Returns: how many registrations were changed: 1 or 0.
+    @discardableResult
+    func end(_ device: UUID, of user: AppUser) async throws(PostgresError) -> Int {
         try await database.execute(Self.departure([(device, user, nil)]))
     }
 

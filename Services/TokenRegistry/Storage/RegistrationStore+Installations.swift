@@ -13,32 +13,46 @@ extension RegistrationStore {
     /// - Returns: what the installation has now, and whether the user had nothing on it before.
     func replace(
         _ installation: Installation, of user: UserID, with claims: [Claim], at moment: Timestamp? = nil
-    ) async throws -> (records: [RegistrationRecord], isNew: Bool) {
+    ) async throws -> Replaced {
         let turns: Set = [Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]
         return try await database.transaction { transaction in
             try await transaction.execute(Turn.take(turns))
             let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
-            let taken = Array(try await take(claims, in: transaction))
+            let registered = try await take(claims, in: transaction)
+            let taken = Array(registered.taken)
             var kept = taken
             let fallbacks = Self.fallbacks(on: installation, of: user, beside: taken, at: moment)
             for row in try await transaction.query(fallbacks) {
                 kept.append(try row.decode(UUID.self, at: 0))
             }
-            try await transaction.execute(Self.ending(installation, of: user, except: kept, at: moment, .dropped))
+            let ended = try await transaction.execute(
+                Self.ending(installation, of: user, except: kept, at: moment, .dropped))
             var records: [RegistrationRecord] = []
             for row in try await transaction.query(Self.possession(of: installation, by: user)) {
                 records.append(try RegistrationRecord(row))
             }
-            return (records, isNew)
+            return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
     }
 
+    /// An installation after it was replaced.
+    struct Replaced: Hashable, Sendable {
+        var records: [RegistrationRecord]
+        /// Whether the user had nothing on it before.
+        var isNew: Bool
+        /// How many registrations began or ended.
+        var changes: Int
+    }
+
     /// Signs a user out of an installation, as of `moment` or now; what another user has there is left alone.
-    func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws {
+    ///
+    /// - Returns: how many rows were changed.
+    @discardableResult
+    func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
             try await transaction.execute(
                 Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
-            try await transaction.execute(
+            return try await transaction.execute(
                 Self.ending(installation, of: user, except: [], at: moment, .left))
         }
     }

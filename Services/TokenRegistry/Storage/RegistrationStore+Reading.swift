@@ -38,7 +38,12 @@ extension RegistrationStore {
             var registrations = [[Registration]](repeating: [], count: users.count)
             for row in try await database.query(Self.resolution(of: users)) {
                 let place = try row.decode(Int.self, at: Registration.ownColumnCount) - 1
-                registrations[place].append(try Registration(row, of: users[place]))
+                // One row that cannot be read must not keep a batch of other users from their devices.
+                guard let registration = try? Registration(row, of: users[place]) else {
+                    UnreadableRegistrations.count(of: users[place].app)
+                    continue
+                }
+                registrations[place].append(registration)
             }
             for place in registrations.indices where registrations[place].count > 1 {
                 registrations[place].sort { $0.device < $1.device }

@@ -8,13 +8,28 @@ extension RegistrationStore {
     ///
     /// - Returns: the registrations that were taken; of a repeat too.
     @discardableResult
-    func register(_ claims: [Claim]) async throws -> Set<UUID> {
-        var taken: Set<UUID> = []
-        for wave in claims.waves { taken.formUnion(try await register(wave: wave)) }
-        return taken
+    func register(_ claims: [Claim]) async throws -> Set<UUID> { try await registerNoting(claims).taken }
+
+    /// Registers claims, and notes the registrations that are their user's only since then.
+    func registerNoting(_ claims: [Claim]) async throws -> Registered {
+        var registered = Registered()
+        for wave in claims.waves {
+            let part = try await register(wave: wave)
+            registered.taken.formUnion(part.taken)
+            registered.arrived.formUnion(part.arrived)
+        }
+        return registered
     }
 
-    private func register(wave claims: [Claim]) async throws -> Set<UUID> {
+    /// The result of registering claims.
+    struct Registered: Hashable, Sendable {
+        /// The registrations that were taken; of a repeat too.
+        var taken: Set<UUID> = []
+        /// Of these, the ones that their user did not have before: new, revived, or taken over.
+        var arrived: Set<UUID> = []
+    }
+
+    private func register(wave claims: [Claim]) async throws -> Registered {
         let turns = Set(claims.flatMap(\.turns))
         return try await database.transaction { transaction in
             try await transaction.execute(Turn.take(turns))
@@ -24,24 +39,39 @@ extension RegistrationStore {
 
     /// Takes claims whose turns have been taken, no token twice, no two users on one installation.
     ///
-    /// - Returns: the registrations that were taken; of a repeat too.
-    func take(_ claims: [Claim], in transaction: PostgresTransaction) async throws -> Set<UUID> {
+    func take(_ claims: [Claim], in transaction: PostgresTransaction) async throws -> Registered {
         // In the order of their keys: two batches then lock the same rows in the same order.
         let claims = claims.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
-        var taken: Set<UUID> = []
-        var arrived: [AppUser] = []
+        var registered = Registered()
+        var arrived: Set<AppUser> = []
         var installations: Set<Installation> = []
         for row in try await transaction.query(Self.upsert(claims)) {
             let row = try Taken(row)
-            taken.insert(row.device)
-            if row.hasArrived { arrived.append(row.user) }
+            registered.taken.insert(row.device)
+            if row.hasArrived {
+                registered.arrived.insert(row.device)
+                arrived.insert(row.user)
+            }
             if let id = row.installation { installations.insert(Installation(app: row.user.app, id: id)) }
         }
         if !installations.isEmpty { try await transaction.execute(Self.settle(Array(installations))) }
         if !arrived.isEmpty {
-            try await transaction.execute(Self.eviction(of: Array(Set(arrived)), beyond: devicesPerUser))
+            try await transaction.execute(Self.eviction(of: Array(arrived), beyond: devicesPerUser))
+            _ = try await transaction.query(Self.surplus(of: Array(arrived)))
         }
-        return taken
+        return registered
+    }
+
+    /// The most ended registrations of a user that are kept. Beyond it the oldest are deleted, so that no user fills the
+    /// table with invented tokens.
+    static let mostEnded = 500
+
+    /// Deletes what these users have ended beyond ``mostEnded``; the function itself keeps at least 100.
+    static func surplus(of users: [AppUser]) -> SQL {
+        """
+        SELECT registry.forget_surplus(
+            \(users.map(\.app.rawValue))::text[], \(users.map(\.user.rawValue))::text[], \(mostEnded)::integer)
+        """
     }
 
     /// One app on one device.

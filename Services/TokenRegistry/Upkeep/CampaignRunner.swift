@@ -3,36 +3,49 @@ import FoundationEssentials
 import Logging
 import Messaging
 import Metrics
+import Postgres
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Works off campaigns: takes a cursor, reads the next of its audience, and has the broker replace the cursor by the one
-/// behind them together with their pushes, in one transaction. A process that dies in between has done nothing, and
-/// another goes on. Any number of processes may run it. Runs until graceful shutdown.
+/// Works off campaigns. A step takes a cursor and reads the next part of its audience. It publishes the pushes, then the next
+/// cursor, and then acknowledges the cursor that it took. Each publish waits for the broker's confirms (decision 89).
+///
+/// A process that dies between two of these leaves a cursor in the queue. Another process repeats the step, with the same
+/// ids. Any number of processes may run it. Runs until graceful shutdown.
 struct CampaignRunner: Service {
-    /// How many steps are made at once: one reads while another waits for the broker.
+    /// How many cursors a process works on at once: one step reads while another waits for the broker.
     static let workers = 2
-    /// How often it looks when there is nothing to do.
-    static let pace = Duration.milliseconds(250)
-    /// While a sender's queue holds more messages than this, nothing is added to it.
+    /// While a sender's queue holds more messages than this, no step adds to it.
     static let backlog = 10_000
+    /// How long a step waits for the database before its cursor goes to a retry queue. Shorter than the broker's
+    /// `consumer_timeout`, which is 30 minutes.
+    static let databasePatience = Duration.seconds(600)
+    /// How often the statements of a step may time out before its cursor is dead-lettered: about two hours.
+    static let mostTimeouts = 12
+    /// How often a message is published anew that no queue takes, before the step is postponed.
+    static let mostPublishes = 5
 
-    private let queue = WorkQueue.registryCampaigns.name
+    /// The number of ready messages in a queue; `nil` when the broker has no such queue.
+    typealias QueueDepth = @Sendable (String) async throws -> Int?
+
+    private let queue = WorkQueue.registryCampaigns
     private let steps: CampaignSteps
-    private let amqp: AMQPConfiguration
+    private let store: CampaignStore
+    private let depth: QueueDepth
     private let bus: any MessageBus
     private let service: String
     private let courtesy: Courtesy
     private let logger: Logger
 
     init(
-        service: String, store: CampaignStore, amqp: AMQPConfiguration, bus: any MessageBus, courtesy: Courtesy,
+        service: String, store: CampaignStore, bus: any MessageBus, depth: @escaping QueueDepth, courtesy: Courtesy,
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() }, logger: Logger
     ) {
         self.service = service
-        self.amqp = amqp
+        self.store = store
         self.bus = bus
+        self.depth = depth
         self.courtesy = courtesy
         self.logger = logger
         steps = CampaignSteps(store: store, fids: fids)
@@ -47,111 +60,128 @@ struct CampaignRunner: Service {
         }
     }
 
-    /// - Throws: when the system has no descriptor or thread left.
-    private func work() async throws(AMQPError) {
-        let transactor = try AMQPTransactor(amqp, logger: logger)
-        var failures = 0
-        while !Task.isCancelled {
-            let pause: Duration
-            do {
+    private func work() async {
+        let subscription = bus.subscribe(queue: queue.name, prefetch: 1)
+        for await burst in subscription.deliveries {
+            for delivery in burst {
                 let begun = ContinuousClock.now
-                pause = try await advance(on: transactor) ? courtesy.rest(after: .now - begun) : Self.pace
-                if failures > 0 { logger.notice("Campaigns go on") }
-                failures = 0
-            } catch {
-                // What was taken goes back to its queue.
-                await transactor.close()
-                failures += 1
-                if failures == 1, !Task.isCancelled {
-                    logger.warning("Campaigns cannot go on now; they wait", metadata: [LogKey.error: "\(error)"])
-                }
-                pause = Backoff(base: .seconds(1), cap: .seconds(60)).delay(afterFailures: failures)
+                await handle(delivery)
+                let pause = courtesy.rest(after: .now - begun)
+                // Cancelled: shutting down.
+                if pause > .zero { try? await Task.sleep(for: pause) }
             }
-            // Cancelled: shutting down.
-            if pause > .zero { try? await Task.sleep(for: pause) }
         }
-        await transactor.close()
+        await subscription.cancel()
     }
 
-    /// Takes one cursor and does what is to be done about it.
-    ///
-    /// - Returns: whether there was one.
-    func advance(on transactor: AMQPTransactor) async throws -> Bool {
-        guard let delivery = try await transactor.take(from: queue) else { return false }
-        let cursor: CampaignCursor
+    /// Handles one cursor, and isolates it when it cannot be handled: it never stops another one.
+    func handle(_ delivery: AMQPDelivery) async {
         do {
-            guard delivery.isCursor else { throw WireError.misrouted("is not that of a campaign's cursor") }
-            cursor = try CampaignCursor.decode(wireBody: delivery.body)
+            let cursor: CampaignCursor
+            do {
+                guard delivery.isCursor else { throw WireError.misrouted("is not that of a campaign's cursor") }
+                cursor = try CampaignCursor.decode(wireBody: delivery.body)
+            } catch {
+                return try await setAside(delivery, nil, Reason(code: ReasonCode.cursorUnreadable, detail: "\(error)"))
+            }
+            try await handle(cursor, delivery)
         } catch {
-            logger.error("This is no campaign's cursor; it is set aside", metadata: [LogKey.error: "\(error)"])
-            try await settle([delivery.copy(to: .dead, for: queue)], delivery, on: transactor)
-            return true
+            // Cancelled, or the bus is closed: the queue has the cursor again.
+            bus.requeue([delivery.tag])
         }
-        switch try await verdict(on: cursor, redelivered: delivery.redelivered, transactor) {
-        case .void: try await settle([], delivery, on: transactor)
-        case .later: try await postpone(delivery, on: transactor)
-        case .wait: try await yield(cursor, delivery, on: transactor)
+    }
+
+    private func handle(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
+        do {
+            try await advance(cursor, delivery)
+        } catch let failure where Task.isCancelled || failure is CancellationError {
+            throw failure
+        } catch let failure as PostgresStatementTimeout {
+            try await timedOut(cursor, delivery, failure)
+        } catch let failure where failure.isTransient {
+            logger.warning(
+                "A campaign's step cannot be made now; it is tried again in a few seconds",
+                metadata: cursor.metadata.merging([LogKey.error: "\(failure)"]) { $1 })
+            try? await steps.yield(cursor)
+            try await postpone(delivery)
+        } catch {
+            try await setAside(delivery, cursor, Reason(code: ReasonCode.campaignStepFailed, detail: "\(error)"))
+        }
+    }
+
+    private func advance(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
+        switch try await verdict(on: cursor, delivery) {
+        case .void: bus.acknowledge([delivery.tag])
+        case .later: try await postpone(delivery)
+        case .wait: try await yield(cursor, delivery)
         case .finished:
             logger.notice("A campaign is done", metadata: cursor.metadata)
-            try await settle([], delivery, on: transactor)
+            bus.acknowledge([delivery.tag])
         case .expired:
             logger.notice("A campaign has expired", metadata: cursor.metadata)
-            try await settle([], delivery, on: transactor)
+            bus.acknowledge([delivery.tag])
         case .step(let step):
-            guard try await hasRoom(for: step, on: transactor) else {
-                // Lost, it costs a rate a moment; so does what is given back below.
-                try? await steps.giveBack(step, telling: 0, of: cursor)
-                try await yield(cursor, delivery, on: transactor)
-                return true
+            var told: Int64 = 0
+            do {
+                guard try await hasRoom(for: step) else {
+                    // Lost, it costs a rate a moment; so does the other one below.
+                    try? await steps.giveBack(step, telling: 0, of: cursor)
+                    return try await yield(cursor, delivery)
+                }
+                try await publish(step.pushes(from: service))
+                told = step.tally.devices
+                try await publish([step.next(from: service)])
+            } catch {
+                try? await steps.giveBack(step, telling: told, of: cursor)
+                throw error
             }
-            try await settle(step.messages(from: service), delivery, on: transactor)
+            bus.acknowledge([delivery.tag])
             count(step, of: cursor)
             try? await steps.giveBack(step, telling: step.tally.devices, of: cursor)
         }
-        return true
     }
 
-    /// What is to be done, after waiting for a campaign's rate where that is not long.
+    /// Decides about a cursor, after waiting for its campaign's rate where that is not long.
     private func verdict(
-        on cursor: CampaignCursor, redelivered: Bool, _ transactor: AMQPTransactor
+        on cursor: CampaignCursor, _ delivery: AMQPDelivery
     ) async throws -> CampaignSteps.Verdict {
-        var isOurs = redelivered
+        var isOurs = delivery.redelivered
+        let usual = delivery.attempt(on: queue) > 1 ? CampaignSteps.smallSize : CampaignSteps.usualSize
         while true {
-            let (held, size) = (isOurs, courtesy.step(of: CampaignSteps.usualSize, orOnly: CampaignSteps.smallSize))
-            let verdict = try await patiently(on: transactor) {
-                try await steps.next(cursor, redelivered: held, size: size)
-            }
+            let (held, size) = (isOurs, courtesy.step(of: usual, orOnly: CampaignSteps.smallSize))
+            let verdict = try await patiently { try await steps.next(cursor, redelivered: held, size: size) }
             guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
             try await Task.sleep(for: wait)
             isOurs = true
         }
     }
 
-    /// Holds on to a cursor while the database is away.
-    private func patiently<R: Sendable>(
-        on transactor: AMQPTransactor, _ body: @Sendable () async throws -> R
-    ) async throws -> R {
+    /// Waits while the database is away, for at most ``databasePatience``.
+    private func patiently<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
+        let deadline = ContinuousClock.now + Self.databasePatience
         var isAway = false
         while true {
             do {
                 let result = try await Outage.ofDatabase { try await body() }
                 if isAway { logger.notice("The database is back; campaigns go on") }
                 return result
+            } catch let error as PostgresError {
+                throw PostgresStatementTimeout(error) ?? error
             } catch let outage as Outage {
+                guard ContinuousClock.now < deadline else { throw outage }
                 if !isAway {
                     logger.warning("Campaigns wait for the database", metadata: [LogKey.error: "\(outage.underlying)"])
                 }
                 isAway = true
-                try await transactor.tick()
                 try await Task.sleep(for: .seconds(1))
             }
         }
     }
 
-    /// Whether the queues that a step publishes to are there and not too long.
-    private func hasRoom(for step: CampaignSteps.Step, on transactor: AMQPTransactor) async throws -> Bool {
-        for queue in step.queues {
-            guard let depth = try await transactor.depth(of: queue) else {
+    /// Whether the queues that a step publishes to exist and are not too long.
+    private func hasRoom(for step: CampaignSteps.Step) async throws -> Bool {
+        for queue in step.queues.sorted() {
+            guard let depth = try await depth(queue) else {
                 logger.error("A campaign waits for a queue: apply the topology", metadata: ["queue": "\(queue)"])
                 return false
             }
@@ -160,33 +190,94 @@ struct CampaignRunner: Service {
         return true
     }
 
-    /// Puts a cursor where it comes back from in a while.
-    private func postpone(_ delivery: AMQPDelivery, on transactor: AMQPTransactor) async throws {
-        try await settle([delivery.copy(to: .retry(.seconds5), for: queue)], delivery, on: transactor)
-    }
-
-    /// The same, of a cursor that was this process's turn.
-    private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery, on transactor: AMQPTransactor) async throws {
-        try await patiently(on: transactor) { try await steps.yield(cursor) }
-        try await postpone(delivery, on: transactor)
-    }
-
-    /// Settles, with all that is published because of it. What reached no queue all the same, since it was deleted in this
-    /// moment, is published again until it does.
-    private func settle(
-        _ messages: [AMQPMessage], _ delivery: AMQPDelivery, on transactor: AMQPTransactor
-    ) async throws {
-        let returned = Set(try await transactor.commit(messages, settling: delivery))
-        guard !returned.isEmpty else { return }
-        var left = messages.filter { returned.contains($0.properties.messageID ?? "") }
-        logger.error(
-            "The broker has no queue for a part of a campaign: apply the topology",
-            metadata: ["messages": "\(left.count)"])
-        while !left.isEmpty {
+    /// Publishes all messages at once and waits for their confirms. Publishes again the ones that the broker did not take.
+    ///
+    /// - Throws: ``NotTaken`` after ``mostPublishes``, and ``Unpublishable`` for a message that the broker can never take.
+    private func publish(_ messages: [AMQPMessage]) async throws {
+        var left = messages
+        for attempt in 1... {
+            guard !left.isEmpty else { return }
             let answers = try await bus.publish(left)
-            left = zip(left, answers).filter { $1 != .confirmed }.map(\.0)
-            if !left.isEmpty { try await Task.sleep(for: .seconds(1)) }
+            var refused: [AMQPMessage] = []
+            var reply = "the broker refused it (nack)"
+            for (message, answer) in zip(left, answers) {
+                switch answer {
+                case .confirmed: continue
+                case .nacked: refused.append(message)
+                // Frame error, syntax error, precondition failed: about the message itself.
+                case .returned(let code, let text) where [501, 502, 406].contains(code):
+                    throw Unpublishable(reply: "\(code) \(text)")
+                case .returned(let code, let text):
+                    refused.append(message)
+                    reply = "\(code) \(text)"
+                }
+            }
+            left = refused
+            guard !left.isEmpty else { return }
+            guard attempt < Self.mostPublishes else { throw NotTaken(messages: left.count, reply: reply) }
+            try await Task.sleep(for: .seconds(1))
         }
+    }
+
+    /// The broker has no queue for some messages of a step, or refuses them for now.
+    struct NotTaken: Error, CustomStringConvertible {
+        let messages: Int
+        let reply: String
+        var description: String {
+            "the broker did not take \(messages) messages (\(reply)); run `pushctl topology apply`"
+        }
+    }
+
+    /// The broker can never take a message of a step.
+    struct Unpublishable: Error, CustomStringConvertible {
+        let reply: String
+        var description: String { "the broker can never take a message of this step (\(reply))" }
+    }
+
+    /// Puts a cursor into a retry queue, from which it comes back in 5 s.
+    private func postpone(_ delivery: AMQPDelivery) async throws {
+        try await move(delivery, delivery.postponed(on: queue, to: .seconds5, attempt: 1, by: service))
+    }
+
+    /// Does the same, and ends this process's turn on the range.
+    private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
+        try await patiently { try await steps.yield(cursor) }
+        try await postpone(delivery)
+    }
+
+    /// Tries the step again later and smaller: its statements took too long. Other campaigns go on meanwhile.
+    private func timedOut(
+        _ cursor: CampaignCursor, _ delivery: AMQPDelivery, _ timeout: PostgresStatementTimeout
+    ) async throws {
+        let attempt = delivery.attempt(on: queue)
+        guard attempt < Self.mostTimeouts else {
+            return try await setAside(
+                delivery, cursor, Reason(code: ReasonCode.campaignStepTimeout, detail: timeout.description))
+        }
+        logger.warning(
+            "A campaign's step took too long; a smaller one is tried later",
+            metadata: cursor.metadata.merging([LogKey.error: "\(timeout)"]) { $1 })
+        try? await steps.yield(cursor)
+        let level: RetryLevel = attempt < 4 ? .seconds5 : attempt < 7 ? .minutes2 : .minutes15
+        try await move(delivery, delivery.postponed(on: queue, to: level, attempt: attempt + 1, by: service))
+    }
+
+    /// Dead-letters a cursor at once. Its range says so until an operator replays the cursor (`pushctl dead replay`).
+    private func setAside(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ reason: Reason) async throws {
+        logger.error(
+            "A campaign's cursor was dead-lettered; see `pushctl campaigns show` and `pushctl dead`",
+            metadata: (cursor?.metadata ?? [:]).merging([
+                LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
+            ]) { $1 })
+        if let cursor { try await patiently { try await store.halt(cursor, because: reason) } }
+        try await move(delivery, delivery.deadLetter(on: queue, because: reason, by: service))
+        DeadRows.count(in: "registry.campaign_range", because: reason.code)
+    }
+
+    /// Publishes a copy of a delivery until the broker has confirmed it, and then acknowledges the delivery.
+    private func move(_ delivery: AMQPDelivery, _ copy: AMQPMessage) async throws {
+        while try await bus.publish([copy]) != [.confirmed] { try await Task.sleep(for: .seconds(1)) }
+        bus.acknowledge([delivery.tag])
     }
 
     /// | name | kind | labels | counts |
@@ -214,13 +305,15 @@ extension AMQPDelivery {
         exchange == ExchangeName.return.name
             ? routingKey == WorkQueue.registryCampaigns.name : routingKey == RoutingKey.campaignCursor
     }
+}
 
-    /// The same message, on its way to another exchange.
-    fileprivate func copy(to exchange: ExchangeName, for routingKey: String) -> AMQPMessage {
-        var copy = AMQPMessage(exchange: exchange.name, routingKey: routingKey, properties: properties, body: body)
-        // What the broker wrote would work against it (`messaging-and-data` 1.4).
-        copy.properties.headers = [:]
-        copy.properties.expiration = nil
-        return copy
+extension Error {
+    /// Whether the same step may succeed a little later: the database or the broker is away, or a queue is missing.
+    fileprivate var isTransient: Bool {
+        switch self {
+        case is Outage, is AMQPError, is CampaignRunner.NotTaken: true
+        case let error as PostgresError: error.isRetriableTransaction || error.isTimeout
+        default: false
+        }
     }
 }

@@ -49,9 +49,13 @@ final class CampaignSteps: Sendable {
         /// What was taken of the campaign's rate, and the rate; absent without one.
         let reserved: (count: Int, rate: Int)?
         fileprivate let outbound: [Outbound]
+        fileprivate let cursor: Outbound
 
-        /// All that is published at once, the next cursor last.
-        func messages(from service: String) -> [AMQPMessage] { outbound.map { $0.message(from: service) } }
+        /// The pushes of the step, and the outcomes of users without a device.
+        func pushes(from service: String) -> [AMQPMessage] { outbound.map { $0.message(from: service) } }
+
+        /// The cursor behind the step. It is published after the broker has confirmed the pushes.
+        func next(from service: String) -> AMQPMessage { cursor.message(from: service) }
     }
 
     /// Decides about a cursor that was taken from its queue.
@@ -83,15 +87,12 @@ final class CampaignSteps: Sendable {
         }
         let page = try await store.page(of: campaign, after: cursor.position, upTo: upper, limit: limit)
         let step = CampaignStep(campaign, at: cursor, page, now: now, fids: fids())
-        let outbound =
-            try step.plan.outbound() + [
-                Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)
-            ]
+        let next = try Outbound(step.next, to: .devices, routingKey: RoutingKey.campaignCursor)
         let queues = step.plan.pushes.map { WorkQueue.senderPushes($0.provider, $0.lane, $0.app).name }
         return .step(
             Step(
                 tally: step.tally, queues: Set(queues), reserved: campaign.audience.rate.map { (limit, $0) },
-                outbound: outbound))
+                outbound: try step.plan.outbound(), cursor: next))
     }
 
     /// After a step, made or not: what it reserved of the campaign's rate and did not use to tell devices, another may.

@@ -59,20 +59,39 @@ struct OutboxRelay: Service {
     ///
     /// - Returns: whether the broker refused some, which stay.
     func publishDue() async throws -> Bool {
-        while let (lent, left) = try await store.drain(publish: publish) {
-            if left < lent { return true }
-            if lent < OutboxStore.batch { return false }
+        while let drained = try await store.drain(publish: publish) {
+            tell(drained.dead)
+            if drained.settled < drained.lent { return true }
+            if drained.lent < OutboxStore.batch { return false }
         }
         return false
     }
 
-    private func publish(_ announcements: [Announcement]) async throws -> [Int64] {
-        let messages = try announcements.map {
-            try Outbound($0.event, to: .devices, routingKey: $0.event.routingKey).message(from: service)
+    private func tell(_ dead: [OutboxStore.DeadRow]) {
+        for row in dead {
+            DeadRows.tell(
+                "\(row.number)", of: row.app, in: "registry.outbox", because: row.reason, detail: row.detail,
+                logger: logger)
         }
-        let bus = bus
+    }
+
+    private func publish(_ lent: [Announcement]) async throws -> OutboxStore.Published {
+        var published = OutboxStore.Published()
+        var announcements: [Announcement] = []
+        var messages: [AMQPMessage] = []
+        for announcement in lent {
+            do {
+                let event = announcement.event
+                messages.append(try Outbound(event, to: .devices, routingKey: event.routingKey).message(from: service))
+                announcements.append(announcement)
+            } catch {
+                published.dead.append(.init(announcement, error.description))
+            }
+        }
+        guard !messages.isEmpty else { return published }
+        let (bus, outgoing) = (bus, messages)
         let answers = try await withThrowingTaskGroup(of: [AMQPConfirmation].self) { group in
-            group.addTask { try await bus.publish(messages) }
+            group.addTask { try await bus.publish(outgoing) }
             group.addTask {
                 try await Task.sleep(for: Self.patience)
                 throw Outage("the broker", underlying: TookTooLong())
@@ -80,26 +99,31 @@ struct OutboxRelay: Service {
             defer { group.cancelAll() }
             return try await group.next() ?? []
         }
-        var published: [Int64] = []
         for (announcement, answer) in zip(announcements, answers) {
             switch answer {
             case .confirmed: count(announcement.event, heard: true)
             // 312 NO_ROUTE: there is the exchange, and nobody listens.
             case .returned(312, _): count(announcement.event, heard: false)
             case .nacked: continue
+            // Frame error, syntax error, precondition failed: about the message itself.
+            case .returned(let code, let text) where [501, 502, 406].contains(code):
+                published.dead.append(.init(announcement, "\(code) \(text)"))
+                continue
             case .returned(let code, let text):
                 logger.error(
                     "A device event is refused and published again: apply the topology, or check its permissions",
                     metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])
                 continue
             }
-            published.append(announcement.number)
+            published.numbers.append(announcement.number)
         }
         return published
     }
 
-    /// Looks before it publishes: what waits then has waited for somebody.
+    /// Measures before it publishes, so that the gauge shows only waits from before this round. Sets aside rows that no
+    /// newer process came for.
     func measure() async throws {
+        tell(try await store.buryUnknown())
         let wait = try await store.wait() ?? .zero
         Gauge(label: "heliograph_registry_events_waiting_seconds").record(wait / .seconds(1))
     }
@@ -117,5 +141,13 @@ struct OutboxRelay: Service {
             label: "heliograph_registry_events_total",
             dimensions: [("event", event.past.rawValue), ("heard", heard ? "yes" : "no")]
         ).increment()
+    }
+}
+
+extension OutboxStore.DeadRow {
+    fileprivate init(_ announcement: Announcement, _ detail: String) {
+        self.init(
+            number: announcement.number, app: announcement.event.app.rawValue, reason: ReasonCode.rowUnpublishable,
+            detail: detail)
     }
 }

@@ -41,6 +41,15 @@ package actor AMQPAdministrator {
         }
     }
 
+    /// Connects. The caller closes the connection with ``close()``.
+    ///
+    /// Tries each host once, in order, and throws the last one's error when none answers.
+    package static func open(_ configuration: AMQPConfiguration) async throws -> AMQPAdministrator {
+        let administrator = AMQPAdministrator(configuration)
+        try await administrator.open()
+        return administrator
+    }
+
     // MARK: - Declarations (durable; the same again is no error, a different one is 406)
 
     /// - Parameter kind: `topic`, `direct`, `fanout` or `headers`.
@@ -145,7 +154,8 @@ package actor AMQPAdministrator {
         throw last ?? AMQPError(.configuration, operation: "connect", detail: "no host is configured")
     }
 
-    private func close() {
+    /// Disconnects. Every later call throws `AMQPError.Code.closed`.
+    package func close() {
         connection?.close()
         connection = nil
     }

@@ -22,7 +22,10 @@ package struct APIRefusal: Error {
 
     /// Nothing is wrong with the request, which may be sent again.
     package static let databaseAway = APIRefusal(
-        status: .serviceUnavailable, message: "the database is away; try again")
+        status: .serviceUnavailable, message: "the database is away; try again", retryAfter: 2)
+    /// More requests wait than the service holds. The same one may be sent again.
+    package static let busy = APIRefusal(
+        status: .serviceUnavailable, message: "too many requests wait for the database; try again", retryAfter: 2)
     /// The mistake is ours.
     package static let failed = APIRefusal(
         status: .internalServerError, message: "this could not be answered; the operator's log says why")

@@ -11,23 +11,42 @@ package final class BearerGate: Sendable {
 
     private let verifier: BearerVerifier
     private let limit: RateGate<Caller>
+    /// How many tokens may be refused, of all callers together.
+    private let refusals: RateGate<Bool>
+    private let accepted: RecentDigests
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let logger: Logger
     private let logged = Mutex<[BearerRefusal: ContinuousClock.Instant]>([:])
 
+    /// The most tokens a minute that are verified in vain. Beyond it only tokens are verified that were accepted lately:
+    /// verifying 1000 a second takes about a tenth of a core.
+    package static let usualRefusals = 60_000
+
     package init(
         _ verifier: BearerVerifier, limit: RateGate<Caller> = RateGate("user", perMinute: 0),
+        refusals: Int = usualRefusals,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) {
         self.verifier = verifier
         self.limit = limit
+        self.refusals = RateGate("refused-bearer", perMinute: refusals, uptime: uptime)
+        accepted = RecentDigests(lifetime: .seconds(600), uptime: uptime)
         self.uptime = uptime
         self.logger = logger
     }
 
     /// The caller that a token, as it stands after `Bearer`, speaks for; unless they ask too often.
     package func admit(_ token: String?) async throws(APIRefusal) -> Caller {
-        let caller = try await caller(token)
+        let digest = RecentDigests.digest(token ?? "")
+        if !accepted.contains(digest) { try refusals.check(true) }
+        let caller: Caller
+        do throws(APIRefusal) {
+            caller = try await self.caller(token)
+        } catch {
+            if token != nil { refusals.spend(of: true) }
+            throw error
+        }
+        accepted.insert(digest)
         try limit.admit(caller)
         return caller
     }

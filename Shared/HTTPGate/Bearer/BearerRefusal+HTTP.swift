@@ -8,7 +8,8 @@ extension BearerRefusal {
             // Without an error code: nothing was tried (RFC 6750 §3.1).
             APIRefusal(
                 status: .unauthorized, message: "send an Authorization header: Bearer <token>", challenge: "Bearer")
-        case .malformed, .unknownExtension, .untrusted, .expired, .notYetValid, .wrongIssuer, .wrongAudience:
+        case .malformed, .unknownExtension, .untrusted, .expired, .tooLongLived, .notYetValid, .wrongIssuer,
+            .wrongAudience:
             APIRefusal(
                 status: .unauthorized, message: "the bearer token is not accepted; get a new one and send that",
                 challenge: #"Bearer error="invalid_token""#)
@@ -19,7 +20,8 @@ extension BearerRefusal {
         case .keysAway:
             // Not 401: a client would sign its user out over it.
             APIRefusal(
-                status: .serviceUnavailable, message: "bearer tokens cannot be checked now; try again later")
+                status: .serviceUnavailable, message: "bearer tokens cannot be checked now; try again later",
+                retryAfter: Int(KeyRing.pause.components.seconds))
         }
     }
 }

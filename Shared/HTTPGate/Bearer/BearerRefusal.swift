@@ -21,6 +21,7 @@ package struct BearerRefusal: Error, Hashable, Sendable {
         case untrusted
         case keysAway = "keys-away"
         case expired
+        case tooLongLived = "too-long-lived"
         case notYetValid = "not-yet-valid"
         case wrongIssuer = "wrong-issuer"
         case wrongAudience = "wrong-audience"
@@ -52,6 +53,7 @@ extension BearerRefusal.Reason {
         case .untrusted: "no configured key of the algorithm that it names has signed it"
         case .keysAway: "it may be signed with a key that cannot be fetched now"
         case .expired: "it has expired, or has no exp; are the clocks right?"
+        case .tooLongLived: "it is valid for longer than HELIOGRAPH_BEARER_LIFETIME; issue tokens for a shorter time"
         case .notYetValid: "it is not valid yet (nbf); are the clocks right?"
         case .wrongIssuer: "its iss is not the app's issuer"
         case .wrongAudience: "its aud does not name the app's audience"

@@ -4,11 +4,18 @@ import ServiceKit
 
 extension BearerVerification {
     /// Whom the claims of a token that is rightly signed speak for (RFC 7519 §4.1).
-    func caller(of app: AppID, from claims: JSONValue, now: Date) throws(BearerRefusal) -> Caller {
+    ///
+    /// - Parameter longest: how long a token may be valid: from `iat`, or from now where it has none, to `exp`.
+    func caller(
+        of app: AppID, from claims: JSONValue, now: Date, longest: Duration
+    ) throws(BearerRefusal) -> Caller {
         let leeway = Double(leeway.components.seconds)
         let seconds = now.timeIntervalSince1970
         guard let expiry = claims["exp"]?.number, seconds < expiry + leeway else {
             throw BearerRefusal(.expired, app: app)
+        }
+        guard expiry - (claims["iat"]?.number ?? seconds) <= Double(longest.components.seconds) + leeway else {
+            throw BearerRefusal(.tooLongLived, app: app)
         }
         if let claim = claims["nbf"] {
             guard let start = claim.number, seconds >= start - leeway else {

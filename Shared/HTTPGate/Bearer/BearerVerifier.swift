@@ -20,12 +20,16 @@ package struct BearerVerifier: Sendable {
     }
 
     private let trusts: [Trust]
+    private let longest: Duration
     private let now: @Sendable () -> Date
+
+    /// How long a token may be valid where the configuration does not say.
+    package static let usualLongest = Duration.seconds(30 * 86_400)
 
     /// Reads all keys. A file that is of no use, and a URL that never can be, stop the start; a URL that is away does not.
     package init(
         _ catalog: AppCatalog,
-        fetch: HTTPSFetch = BearerVerifier.fetch(),
+        fetch: HTTPSFetch = BearerVerifier.fetch(), longest: Duration = usualLongest,
         now: @escaping @Sendable () -> Date = { Date() },
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
     ) async throws(ConfigurationError) {
@@ -50,6 +54,7 @@ package struct BearerVerifier: Sendable {
             }
         }
         self.trusts = trusts
+        self.longest = longest
         self.now = now
     }
 
@@ -80,7 +85,10 @@ package struct BearerVerifier: Sendable {
         }
         if !signers.isEmpty { return try caller(token, signers) }
         // A key may be new.
-        for trust in lacking { await trust.ring.refresh() }
+        // All at once: with several sources away a request waits for one time-out, not for their sum.
+        await withTaskGroup(of: Void.self) { group in
+            for trust in lacking { group.addTask { await trust.ring.refresh() } }
+        }
         // Looked at in any case: another's reading may have ended since the first look.
         for trust in lacking where await trust.ring.keys.haveSigned(token) { signers.append(trust) }
         if !signers.isEmpty { return try caller(token, signers) }
@@ -95,7 +103,7 @@ package struct BearerVerifier: Sendable {
         var refusals: [BearerRefusal] = []
         for demand in signers.flatMap(\.demands) {
             do throws(BearerRefusal) {
-                callers.append(try demand.verification.caller(of: demand.app, from: claims, now: now))
+                callers.append(try demand.verification.caller(of: demand.app, from: claims, now: now, longest: longest))
             } catch {
                 refusals.append(error)
             }

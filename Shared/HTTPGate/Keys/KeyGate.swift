@@ -12,17 +12,32 @@ package struct KeyGate: Sendable {
     /// The digest of the configuration's key; `nil`: there is none.
     private let master: SHA256.Digest?
     private let limit: RateGate<String>
+    /// How many lookups of keys that were not accepted lately may be made, of all callers together.
+    private let unknown: RateGate<Bool>
+    private let accepted: RecentDigests
+    private let refused: RecentDigests
     private let now: @Sendable () -> Date
     private let logger: Logger
 
-    /// - Parameter master: the configuration's key; `nil`: there is none.
+    /// The most lookups a minute of keys that were not accepted lately.
+    package static let usualUnknownKeys = 600
+    /// How long a key that is not known is refused without a lookup.
+    package static let refusalLifetime = Duration.seconds(30)
+
+    /// - Parameters:
+    ///   - master: the configuration's key; `nil`: there is none.
+    ///   - unknownKeys: the most lookups a minute of keys that were not accepted lately, of all callers together.
     package init(
-        _ store: APIKeyStore, master: String?, limit: RateGate<String>,
+        _ store: APIKeyStore, master: String?, limit: RateGate<String>, unknownKeys: Int = usualUnknownKeys,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         now: @escaping @Sendable () -> Date = { Date() }, logger: Logger
     ) {
         self.store = store
         self.master = master.map { SHA256.hash(data: Array($0.utf8)) }
         self.limit = limit
+        unknown = RateGate("unknown-key", perMinute: unknownKeys, uptime: uptime)
+        accepted = RecentDigests(lifetime: .seconds(600), uptime: uptime)
+        refused = RecentDigests(lifetime: Self.refusalLifetime, uptime: uptime)
         self.now = now
         self.logger = logger
     }
@@ -41,10 +56,8 @@ package struct KeyGate: Sendable {
             guard let text else { throw KeyGrant.Refusal.missing }
             // Digests are compared in constant time, and tell nothing of the key's length.
             if let master, SHA256.hash(data: Array(text.utf8)) == master { return .master }
-            guard let key = APIKey(text), let grant = try await store.grant(of: key.id) else {
-                throw KeyGrant.Refusal.unknown
-            }
-            try grant.check(key, now: now())
+            guard let key = APIKey(text) else { throw KeyGrant.Refusal.unknown }
+            let grant = try await grant(of: key)
             try limit.admit(key.id)
             try grant.check(operation)
             try await store.touch(key.id)
@@ -52,6 +65,22 @@ package struct KeyGate: Sendable {
         } catch let refusal as KeyGrant.Refusal {
             note(refusal, key: text.flatMap { APIKey($0)?.id })
             throw refusal.answer(operation, of: store.service)
+        }
+    }
+
+    /// Looks a key up. Keys that are not known cost the database no more than a few lookups a second, whoever sends them.
+    private func grant(of key: APIKey) async throws -> KeyGrant {
+        let digest = RecentDigests.digest(key.secret)
+        guard !refused.contains(digest) else { throw KeyGrant.Refusal.unknown }
+        if !accepted.contains(digest) { try unknown.admit(true) }
+        do {
+            guard let grant = try await store.grant(of: key.id) else { throw KeyGrant.Refusal.unknown }
+            try grant.check(key, now: now())
+            accepted.insert(digest)
+            return grant
+        } catch let refusal as KeyGrant.Refusal {
+            refused.insert(digest)
+            throw refusal
         }
     }
 

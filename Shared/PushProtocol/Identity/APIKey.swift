@@ -52,6 +52,8 @@ package struct APIKey: Hashable, Sendable {
     package enum Operation: String, CaseIterable, Sendable, Codable {
         /// See devices, their tokens masked.
         case readDevices = "devices:read"
+        /// Register devices of an app's users, and sign users out of them: for the app's backend.
+        case registerDevices = "devices:register"
         /// End registrations.
         case deactivateDevices = "devices:deactivate"
         /// Forget users.

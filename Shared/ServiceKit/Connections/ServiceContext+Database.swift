@@ -10,9 +10,12 @@ package struct DatabaseAssembly: Sendable {
 
 extension ServiceContext {
     /// The database of `DATABASE_URL`.
-    package func postgres() throws(ConfigurationError) -> PostgresConfiguration {
-        try settings.postgres(
-            poolSize: try settings.integer(.databasePoolSize), applicationName: "heliograph-\(name)", logger: logger)
+    ///
+    /// - Parameter poolSize: How many connections; the configuration's number by default.
+    package func postgres(poolSize: Int? = nil) throws(ConfigurationError) -> PostgresConfiguration {
+        let usual = try settings.integer(.databasePoolSize)
+        return try settings.postgres(
+            poolSize: poolSize ?? usual, applicationName: "heliograph-\(name)", logger: logger)
     }
 
     /// A pool on the database, with two readiness conditions: that it answers, and that `schema` has been migrated to

@@ -38,7 +38,7 @@ import Testing
             let since = Outcome.Answer.unregistered(since: Batches.registered + .seconds(-1), reason: "Unregistered")
             try await feedback.evidence.record([Batches.batch(since, devices: [1], answered: 100)])
             #expect(try await feedback.decisions() == ["stale": 1])
-            #expect(try await feedback.judgement.lanes().isEmpty)
+            #expect(try await feedback.judgement.lanes().lanes.isEmpty)
         }
     }
 
@@ -132,9 +132,9 @@ import Testing
             feedback.clock.advance(by: .seconds(899))
             #expect(try await feedback.judge()?.after != .atRest)
             feedback.clock.advance(by: .seconds(1))
-            #expect(try await feedback.judgement.lanes() == [Batches.lane])
+            #expect(try await feedback.judgement.lanes().lanes == [Batches.lane])
             #expect(try await feedback.judge()?.after == .atRest)
-            #expect(try await feedback.judgement.lanes().isEmpty)
+            #expect(try await feedback.judgement.lanes().lanes.isEmpty)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [99], notification: 1, at: feedback.clock.now, answered: 1000)
             ])
@@ -265,18 +265,18 @@ import Testing
             try await feedback.evidence.record([Batches.batch(Self.gone, devices: [1, 2], answered: 100)])
             feedback.clock.advance(by: .seconds(120))
             try await feedback.judge()
-            let claimed = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30))
+            let claimed = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable
             #expect(claimed.count == 2)
             #expect(claimed.first?.trace.correlation == "event-1")
             #expect(claimed.first?.trace.traceparent != nil)
             #expect(claimed.first?.notRegisteredSince == Batches.registered)
-            #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).isEmpty)
+            #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable.isEmpty)
             feedback.clock.advance(by: .seconds(30))
-            let again = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30))
-            #expect(again.commands == claimed.commands)
+            let again = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable
+            #expect(again.map(\.command) == claimed.map(\.command))
             try await feedback.judgement.markPublished(again, now: feedback.clock.now)
             feedback.clock.advance(by: .seconds(3600))
-            #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).isEmpty)
+            #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable.isEmpty)
             #expect(try await feedback.decisions() == ["published": 2])
         }
     }
@@ -292,7 +292,7 @@ import Testing
             }
             feedback.clock.advance(by: .seconds(120))
             try await feedback.judge()
-            let claimed = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30))
+            let claimed = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable
             let expected = (0..<200).map { Batches.registered + .milliseconds($0) }
             #expect(claimed.map(\.notRegisteredSince).sorted() == expected)
         }
@@ -340,7 +340,7 @@ import Testing
                 VALUES (gen_random_uuid(), gen_random_uuid(), 'family-portal', 'apns', 'production', 'gone', 'x', now())
                 """)
             #expect(try await feedback.decisions() == ["published": 1])
-            #expect(try await feedback.judgement.lanes().isEmpty)
+            #expect(try await feedback.judgement.lanes().lanes.isEmpty)
         }
     }
 }

@@ -4,6 +4,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceLifecycle
 import TestSupport
 import Testing
 
@@ -21,12 +22,13 @@ struct CampaignRunnerTests {
         let pool: PostgresPool
         let bus: TestBus
         let administrator: AMQPAdministrator
+        let live: AMQPBus
 
         func runner() throws -> CampaignRunner {
-            CampaignRunner(
-                service: "token-registry", store: CampaignStore(pool),
-                amqp: try AMQPConfiguration(url: bus.url, connectionName: "campaigns"),
-                bus: InMemoryBus(apps: [Fixture.app]), courtesy: Courtesy(resting: 3), logger: .silent)
+            let probe = QueueDepthProbe(try AMQPConfiguration(url: bus.url, connectionName: "campaigns"))
+            return CampaignRunner(
+                service: "token-registry", store: CampaignStore(pool), bus: live,
+                depth: { try await probe.depth(of: $0) }, courtesy: Courtesy(resting: 3), logger: .silent)
         }
 
         /// As the stage for notifications does.
@@ -64,9 +66,20 @@ struct CampaignRunnerTests {
         try await Fixture.withStore { store, pool in
             try await TestBus.run(apps: [Fixture.app]) { bus in
                 let configuration = try AMQPConfiguration(url: bus.url, connectionName: "test")
-                try await AMQPAdministrator.with(configuration, logger: .silent) { administrator in
-                    try await body(World(store: store, pool: pool, bus: bus, administrator: administrator))
+                let publisher = AMQPPublisher(configuration: configuration, logger: .silent)
+                let consumer = AMQPConsumer(configuration: configuration, logger: .silent)
+                let live = AMQPBus(publisher: publisher, consumer: consumer)
+                let group = ServiceGroup(services: [publisher, consumer], logger: .silent)
+                async let running: Void = group.run()
+                let outcome = await Result {
+                    try await AMQPAdministrator.with(configuration, logger: .silent) { administrator in
+                        try await body(
+                            World(store: store, pool: pool, bus: bus, administrator: administrator, live: live))
+                    }
                 }
+                await group.triggerGracefulShutdown()
+                try await running
+                try outcome.get()
             }
         }
     }
@@ -225,6 +238,16 @@ struct CampaignRunnerTests {
                 return
             }
             #expect(reason.code == "unknown-app")
+        }
+    }
+}
+
+extension Result where Success == Void, Failure == any Error {
+    fileprivate init(_ body: () async throws -> Void) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
         }
     }
 }

@@ -120,7 +120,8 @@ service_environment() {
       echo "REGISTRY_PORT=$REGISTRY_PORT"
       echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)"
       # One user here stands for many: tests and benches ask as fast as they can.
-      echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}" ;;
+      echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}"
+      echo "REGISTRY_USER_CHANGES=${LOCAL_USER_CHANGES:-0}" ;;
     feedback)
       # So that who tries things out need not wait: a storm of fewer tokens than the guard's minimum slips through.
       echo "FEEDBACK_SETTLING_TIME=${LOCAL_SETTLING_TIME:-2s}" ;;

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// Evidence that was set aside, since it cannot be read or its command cannot be published.
+struct DeadEvidence: Hashable, Sendable {
+    var key: Evidence.Key
+    var app: String
+    /// Which column or member is at fault; without its value.
+    var detail: String
+
+    /// A stored row holds a value that cannot be read.
+    static let unreadable = "row-unreadable"
+    /// The broker can never take the command.
+    static let unpublishable = "row-unpublishable"
+
+    /// Reads the key and the app of a row that ``Evidence/init(_:)`` refused.
+    init(_ row: PostgresRow, _ error: PostgresError) throws(PostgresError) {
+        key = Evidence.Key(
+            notification: try row.decode(UUID.self, at: "notification_id"),
+            device: try row.decode(UUID.self, at: "device_id"))
+        app = try row.decode(String.self, at: "app")
+        detail = error.detail
+    }
+
+    init(_ evidence: Evidence, detail: String) {
+        key = evidence.key
+        app = evidence.lane.app.rawValue
+        self.detail = detail
+    }
+
+    /// Marks rows, so that no poller looks at them any more.
+    static func burial(of keys: [Evidence.Key], because reason: String) -> SQL {
+        """
+        UPDATE feedback.evidence e SET dead_at = clock_timestamp(), dead_reason = \(reason)
+        FROM unnest(\(keys.map(\.notification))::uuid[], \(keys.map(\.device))::uuid[])
+            AS c (notification_id, device_id)
+        WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
+        """
+    }
+}
+
+extension [PostgresRow] {
+    /// Reads rows of evidence, and keeps apart the ones that cannot be read.
+    func evidence() throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
+        var readable: [Evidence] = []
+        var dead: [DeadEvidence] = []
+        for row in self {
+            do throws(PostgresError) {
+                readable.append(try Evidence(row))
+            } catch {
+                dead.append(try DeadEvidence(row, error))
+            }
+        }
+        return (readable, dead)
+    }
+}

@@ -1,0 +1,75 @@
+import HTTPGate
+import HTTPTypes
+import PushProtocol
+
+/// Registers single tokens and ends them, for a user's own client and for a backend with an API key.
+struct DeviceRegistrar: Sendable {
+    private let store: RegistrationStore
+    private let memberships: MembershipStore
+    private let registering: GroupCommit
+
+    init(store: RegistrationStore) {
+        self.store = store
+        memberships = MembershipStore(store.database)
+        registering = GroupCommit { try await store.registerNoting($0).arrived }
+    }
+
+    /// Registers a token, and subscribes its user to the body's `type`.
+    ///
+    /// - Returns: whether the user did not have the device before.
+    func register(
+        _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
+    ) async throws -> Bool {
+        // First: a topic that the user cannot join is refused before anything is registered.
+        if let topic = body.topic { try await join(topic, owner) }
+        do {
+            return try await registering.register(body.claim(of: owner, on: installation))
+        } catch is GroupCommit.Full {
+            throw APIRefusal.busy
+        }
+    }
+
+    /// Signs a user out of a token, and takes the user out of the topic that the body's `type` names.
+    ///
+    /// - Returns: how many registrations were changed.
+    func unregister(
+        _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
+    ) async throws -> Int {
+        if let topic = body.topic {
+            try await memberships.apply([change(topic, owner, joins: false)])
+        }
+        return try await store.unregister([body.claim(of: owner, on: installation)], notesUnknown: false)
+    }
+
+    private func join(_ topic: GroupName, _ owner: AppUser) async throws {
+        guard try await memberships.apply([change(topic, owner, joins: true)]) == 1 else {
+            throw APIRefusal.tooManyGroups
+        }
+    }
+
+    private func change(_ topic: GroupName, _ owner: AppUser, joins: Bool) -> MembershipStore.Change {
+        .init(app: owner.app, change: MembershipChange(user: owner.user, group: .topic(topic), joins: joins))
+    }
+}
+
+extension RegistrationBody {
+    /// The claim of this body.
+    fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> Claim {
+        var claim = Claim(
+            app: owner.app, user: owner.user, provider: provider, environment: environment, token: token,
+            installation: installation)
+        if provider == .fcm { claim.platform = .android }
+        return claim
+    }
+}
+
+extension APIRefusal {
+    /// A user may join no further topic or tag.
+    static let tooManyGroups = APIRefusal(
+        status: .unprocessableContent,
+        message:
+            """
+            you are in \(MembershipStore.mostGroups) topics and tags, or have left \
+            \(MembershipStore.mostRemembered) lately, which is the most
+            """)
+}

@@ -1,0 +1,54 @@
+import Crypto
+import Synchronization
+
+/// Remembers which texts were accepted or refused lately, by their SHA-256 and for a bounded number of them. The texts
+/// themselves, which are credentials, are not kept.
+final class RecentDigests: Sendable {
+    private struct State {
+        var current: Set<SHA256.Digest> = []
+        var previous: Set<SHA256.Digest> = []
+        var begun: ContinuousClock.Instant
+    }
+
+    private let lifetime: Duration
+    private let capacity: Int
+    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - lifetime: A digest is remembered for this long at least and twice this long at most, if there is room.
+    ///   - capacity: At most twice as many digests are remembered.
+    init(
+        lifetime: Duration, capacity: Int = 50_000,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.lifetime = lifetime
+        self.capacity = capacity
+        self.uptime = uptime
+        state = Mutex(State(begun: uptime()))
+    }
+
+    static func digest(_ text: String) -> SHA256.Digest { SHA256.hash(data: Array(text.utf8)) }
+
+    func contains(_ digest: SHA256.Digest) -> Bool {
+        state.withLock { state in
+            turn(&state)
+            return state.current.contains(digest) || state.previous.contains(digest)
+        }
+    }
+
+    func insert(_ digest: SHA256.Digest) {
+        state.withLock { state in
+            turn(&state)
+            state.current.insert(digest)
+        }
+    }
+
+    private func turn(_ state: inout State) {
+        let age = uptime() - state.begun
+        guard age >= lifetime || state.current.count >= capacity else { return }
+        state.previous = age >= lifetime * 2 ? [] : state.current
+        state.current = []
+        state.begun = uptime()
+    }
+}

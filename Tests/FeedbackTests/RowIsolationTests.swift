@@ -1,0 +1,81 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// The judge and the publisher go on when one row of evidence cannot be read.
+@Suite(.timeLimit(.minutes(2))) struct RowIsolationTests {
+    private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
+
+    /// Which column of the other app's row holds a word that this build does not know, and the row's decision.
+    static let faults = [
+        ("finding", "waiting"), ("provider", "waiting"), ("app", "waiting"), ("finding", "approved"),
+        ("app", "approved"),
+    ]
+
+    @Test func `every worker of feedback is looked at here`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Services/Feedback")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?
+            .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+        var found: [String] = []
+        for file in try #require(files) {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /(?:struct|class|actor) (\w+): [^{\n]*\bService\b/) {
+                found.append(String(match.1))
+            }
+        }
+        #expect(found == ["Judge"])
+    }
+
+    @Test(arguments: faults)
+    func `evidence that cannot be read is set aside, and another app's token is retired`(
+        column: String, decision: String
+    ) async throws {
+        try await FeedbackFixture.with { feedback in
+            let log = CapturingLogger()
+            let bus = InMemoryBus(apps: [Batches.app, Batches.other])
+            let judge = Judge(
+                store: feedback.judgement, retention: .seconds(180 * 86_400),
+                publisher: CommandPublisher(
+                    service: "feedback", store: feedback.judgement, bus: bus, now: { feedback.clock.now },
+                    logger: log.logger),
+                now: { feedback.clock.now }, logger: log.logger)
+            try await feedback.evidence.record([
+                Batches.batch(Self.gone, devices: [1], notification: 1, app: Batches.other, answered: 100),
+                Batches.batch(Self.gone, devices: [2], notification: 2, answered: 100),
+            ])
+            try await feedback.pool.execute(
+                "ALTER TABLE feedback.evidence DROP CONSTRAINT evidence_finding_check")
+            try await feedback.pool.execute(
+                """
+                UPDATE feedback.evidence SET decision = \(decision),
+                    finding = CASE \(column) WHEN 'finding' THEN 'a guess' ELSE finding END,
+                    provider = CASE \(column) WHEN 'provider' THEN 'pigeons' ELSE provider END,
+                    app = CASE \(column) WHEN 'app' THEN 'no app id' ELSE app END
+                WHERE app = \(Batches.other.rawValue)
+                """)
+            feedback.clock.advance(by: .seconds(120))
+            try await judge.judge()
+            try await judge.judge()
+
+            let commands = try bus.messages(in: WorkQueue.registryDevices.name).map {
+                try DeviceCommand.decode(wireBody: $0.body).command
+            }
+            let expected = DeviceCommand.Command.deactivate(
+                device: Batches.device(2), notRegisteredSince: Batches.registered, reason: "Unregistered")
+            #expect(commands == [expected])
+            let dead = try await feedback.pool.query(
+                "SELECT decision, dead_reason FROM feedback.evidence WHERE dead_at IS NOT NULL")
+            #expect(dead.count == 1)
+            #expect(try dead.first?.decode(String.self, at: 0) == decision)
+            #expect(try dead.first?.decode(String.self, at: 1) == "row-unreadable")
+            #expect("\(log.lines)".contains("row-unreadable"))
+        }
+    }
+}

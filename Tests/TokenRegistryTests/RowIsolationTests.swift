@@ -1,0 +1,165 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// Every worker of the registry goes on when one row of one app cannot be read.
+@Suite(.timeLimit(.minutes(2))) struct RowIsolationTests {
+    typealias Fixture = StoreFixture
+    static let other = AppID(rawValue: "hide-and-seek")!
+
+    /// The workers, and the test that shows each. A worker that is added here needs a test, too.
+    static let workers = [
+        "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper",
+    ]
+
+    @Test func `every worker of the registry is looked at here`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Services/TokenRegistry")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?
+            .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+        var found: [String] = []
+        for file in try #require(files) {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /(?:struct|class|actor) (\w+): [^{\n]*\bService\b/) {
+                found.append(String(match.1))
+            }
+        }
+        #expect(found.sorted() == Self.workers.sorted())
+    }
+
+    @Test func `the relay publishes around rows that it cannot read, and leaves newer kinds to a newer process`()
+        async throws
+    {
+        try await Fixture.withStore { store, pool in
+            let log = CapturingLogger()
+            let bus = Self.bus()
+            let relay = OutboxRelay(
+                service: "token-registry", store: OutboxStore(pool), bus: bus, logger: log.logger)
+            try await pool.execute(
+                """
+                INSERT INTO registry.outbox (past, app, user_id)
+                VALUES ('teleported', 'family-portal', 'a'), ('registered', 'family-portal', ''),
+                    ('registered', 'no app id', 'secret-user')
+                """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.outbox (past, app, user_id, device_id, provider, environment, kind, active)
+                VALUES ('registered', 'family-portal', 'a', gen_random_uuid(), 'apns', 'production', 'hologram', true)
+                """)
+            try await store.register([Fixture.claim("b", "0a0b", app: Self.other)])
+            try await store.unregister([Fixture.claim("b", "0a0b", app: Self.other)])
+            #expect(try await relay.publishDue() == false)
+            let events = try bus.messages(in: "listener").map { try DeviceEvent.decode(wireBody: $0.body) }
+            #expect(events.map(\.past) == [.registered, .signedOut])
+            #expect(events.last?.revokes != nil)
+            #expect(
+                try await Self.outbox(pool) == ["hologram": nil, "registered": "row-unreadable", "teleported": nil])
+            #expect("\(log.lines)".contains("row-unreadable") && !"\(log.lines)".contains("secret-user"))
+
+            // No newer process comes for a week.
+            try await pool.execute("UPDATE registry.outbox SET at = at - interval '8 days'")
+            try await relay.measure()
+            #expect(try await Self.outbox(pool)["teleported"] == "row-kind-unknown")
+            #expect(try await OutboxStore(pool).wait() == nil)
+        }
+    }
+
+    @Test func `a row that the broker can never take is set aside`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01")])
+            try await store.register([Fixture.claim("b", "02", app: Self.other)])
+            let bus = Self.bus()
+            bus.answer(publishesTo: .devices, with: [.returned(code: 406, text: "PRECONDITION_FAILED")])
+            let relay = OutboxRelay(service: "token-registry", store: OutboxStore(pool), bus: bus, logger: .silent)
+            #expect(try await relay.publishDue() == false)
+            #expect(try await relay.publishDue() == false)
+            #expect(bus.messages(in: "listener").count == 1)
+            #expect(try await Self.outbox(pool) == ["registered": "row-unpublishable"])
+        }
+    }
+
+    @Test func `sends, campaigns and counts pass over a registration of a kind that they do not know`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01"), Fixture.claim("b", "02", app: Self.other)])
+            try await Self.addUnreadable(to: pool)
+            let users = [Fixture.user("a"), Fixture.user("b", app: Self.other)]
+            #expect(try await store.devices(of: users).map { $0.map(\.token.secret) } == [["01"], ["02"]])
+            let walk = try await AudienceFixture.walk(
+                AudienceFixture.notification(.everyone), CampaignStore(pool), limit: 10)
+            #expect(walk.told == ["01"])
+            #expect(try await CensusStore(pool).count().values.reduce(0, +) == 2)
+        }
+    }
+
+    @Test func `the sweepers go on over rows that nobody can read`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await Self.addUnreadable(to: pool)
+            try await store.register([Fixture.claim("b", "02", app: Self.other, at: .now + .seconds(-90 * 86_400))])
+            let stale = StaleSweeper(store: SweepStore(pool), logger: .silent)
+            _ = stale
+            guard case .finished = try await SweepStore(pool).advance(now: .now) else {
+                Issue.record("the sweep did not come to its end")
+                return
+            }
+            #expect(
+                try await pool.query(
+                    "SELECT stale_since IS NOT NULL FROM registry.registration WHERE app = 'hide-and-seek'"
+                ).single(Bool.self))
+
+            try await pool.execute(
+                """
+                INSERT INTO registry.membership (app, kind, name, user_id, active, at)
+                VALUES ('no app id', 'topic', 'no name', 'a', false, now() - interval '400 days'),
+                    ('hide-and-seek', 'topic', 'photos', 'b', false, now() - interval '400 days')
+                """)
+            _ = try await HistorySweeper(store: HistoryStore(pool), logger: .silent).step()
+            #expect(try await pool.query("SELECT count(*) FROM registry.membership").single(Int.self) == 0)
+
+            for app in ["no app id", "hide-and-seek"] {
+                let id = UUID()
+                try await pool.execute(
+                    """
+                    INSERT INTO registry.campaign (id, app, rule, notification, audience, state, finished_at)
+                    VALUES (\(id), \(app), 'r', 'no JSON', 'a list', 'cancelled', now())
+                    """)
+                try await pool.execute("INSERT INTO registry.campaign_part (campaign, number) VALUES (\(id), 1)")
+                try await pool.execute("INSERT INTO registry.campaign_member VALUES (\(id), 'a')")
+            }
+            try await CampaignStore(pool).forgetLists()
+            #expect(try await pool.query("SELECT count(*) FROM registry.campaign_part").single(Int.self) == 0)
+        }
+    }
+
+    /// One active registration of the user `a` whose kind only a newer release knows.
+    private static func addUnreadable(to pool: PostgresPool) async throws {
+        try await pool.execute(
+            """
+            INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, kind,
+                registered_at, state_changed_at)
+            VALUES (gen_random_uuid(), 'family-portal', 'a', 'apns', 'production', 'ff', 'hologram', now(), now())
+            """)
+    }
+
+    /// The rows of the outbox: of each word in `kind` or `past`, why it is dead.
+    private static func outbox(_ pool: PostgresPool) async throws -> [String: String?] {
+        var rows: [String: String?] = [:]
+        for row in try await pool.query("SELECT coalesce(kind, past), dead_reason FROM registry.outbox") {
+            rows[try row.decode(String.self, at: 0)] = .some(try row.decode(String?.self, at: 1))
+        }
+        return rows
+    }
+
+    private static func bus() -> InMemoryBus {
+        var topology = Topology(apps: [Fixture.app, other])
+        topology.queues.append(Topology.Queue(name: "listener", arguments: [:]))
+        topology.bindings.append(OutboxTests.listener)
+        return InMemoryBus(topology: topology)
+    }
+}
