@@ -122,6 +122,8 @@ import Testing
                     """
                     SELECT table_schema || '.' || table_name FROM information_schema.columns
                     WHERE column_name = 'dead_at' AND table_schema = \(schema.rawValue)
+                        -- A dead range has its cursor in a dead-letter queue: pushctl dead replay.
+                        AND table_name <> 'campaign_range'
                     """)
                 let tables = try rows.map { try $0.decode(String.self, at: 0) }
                 #expect(Set(tables) == Set(DeadRowTable.all.filter { $0.schema == schema.rawValue }.map(\.name)))
