@@ -45,7 +45,7 @@ package actor AMQPAdministrator {
     ///
     /// Tries each host once, in order, and throws the last one's error when none answers.
     package static func open(_ configuration: AMQPConfiguration) async throws -> AMQPAdministrator {
-        let administrator = AMQPAdministrator(configuration)
+        let administrator = try AMQPAdministrator(configuration)
         try await administrator.open()
         return administrator
     }

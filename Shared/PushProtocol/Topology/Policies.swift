@@ -36,8 +36,9 @@ extension Topology {
     package static func deadLettersKept(in queue: WorkQueue) -> Duration {
         switch queue {
         case .senderPushes: deadPushesKept
-        case .rulesEvents, .rulesOutcomes, .rulesErasures, .registryNotifications, .registryDevices,
-            .registryCampaigns, .feedbackOutcomes, .feedbackErasures:
+        case .rulesEvents, .rulesAppEvents, .rulesOutcomes, .rulesErasures, .registryNotifications,
+            .registryAppNotifications, .registryDevices, .registryAppDevices, .registryCampaigns, .feedbackOutcomes,
+            .feedbackErasures:
             deadLettersKept
         }
     }
