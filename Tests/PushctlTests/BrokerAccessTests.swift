@@ -146,20 +146,25 @@ import Testing
     private static func mayRead(
         _ queue: String, _ configuration: AMQPConfiguration, _ administrator: AMQPAdministrator
     ) async throws -> Bool {
-        func asks(_ administrator: AMQPAdministrator) async throws -> Bool {
-            do {
-                _ = try await administrator.get(queue)
-                return true
-            } catch let error as AMQPError where error.code == .channelClosed(replyCode: 403) {
-                return false
-            }
-        }
-        guard StreamName(rawValue: queue) != nil else { return try await asks(administrator) }
+        guard StreamName(rawValue: queue) != nil else { return try await isLetIn(to: queue, by: administrator) }
         // The broker checks the right first. Then it ends the connection, since a stream has no single messages to get.
         do {
-            return try await AMQPAdministrator.with(configuration, logger: logger) { try await asks($0) }
+            return try await AMQPAdministrator.with(configuration, logger: logger) {
+                try await isLetIn(to: queue, by: $0)
+            }
         } catch let error as AMQPError where error.code == .connectionClosed(replyCode: 540) {
             return true
+        }
+    }
+
+    /// Takes a message, or finds the queue empty; the broker refuses either without the right to read.
+    private static func isLetIn(to queue: String, by administrator: AMQPAdministrator) async throws -> Bool {
+        do throws(AMQPError) {
+            _ = try await administrator.get(queue)
+            return true
+        } catch {
+            guard error.code == .channelClosed(replyCode: 403) else { throw error }
+            return false
         }
     }
 
@@ -190,7 +195,7 @@ import Testing
             } catch {
                 outcome = .failure(error)
             }
-            for user in definitions.users { try? await TestBroker.control("delete_user", "\(host)-\(user.name)") }
+            for user in definitions.users { _ = try? await TestBroker.control("delete_user", "\(host)-\(user.name)") }
             try outcome.get()
         }
     }
