@@ -102,7 +102,7 @@ struct FallbackTokens: Sendable {
         case .settled(.accepted):
             round.answers[place] = answer
             return "accepted"
-        case .settled, .backOff, .throttled, .halted, .deferred, .unreachable, .withdrawn:
+        case .settled, .backOff, .throttled, .halted, .thirdPartyHalted, .deferred, .unreachable, .withdrawn, .withheld:
             round.answers[place] = answer
             return "later"
         }

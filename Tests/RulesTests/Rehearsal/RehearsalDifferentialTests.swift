@@ -6,11 +6,10 @@ import Testing
 @testable import Rules
 
 /// `rules preview` and `rules diff` decide exactly as the service: random rule files, people and events in the dry run and
-/// on a real database. `HELIOGRAPH_REHEARSALS` says how many scenarios instead of a few hundred, and
-/// `HELIOGRAPH_FUZZ_SEED` where they begin.
+/// on a real database. `HELIOGRAPH_REHEARSALS` sets the number of scenarios, and `HELIOGRAPH_FUZZ_SEED` the first one.
 @Suite(.timeLimit(.minutes(60))) struct RehearsalDifferentialTests {
-    static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 200
-    static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 1
+    static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 700
+    static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 5000
     /// So many scenarios share a database and its transactions.
     static let world = 100
     static let end = RandomScenario.start + .seconds(60 * RandomScenario.minutes + 3 * 86_400)
@@ -62,7 +61,7 @@ import Testing
         // The scenarios are worth something only if they come to something.
         #expect(decisions >= 5 * Self.count, "\(decisions) decisions")
         let seldom: Set<Judgement.Cause> = [
-            .audience, .broadcast, .criticalStorm, .heldTooOften, .ruleGone,
+            .audience, .broadcast, .criticalStorm, .heldTooLong, .heldTooOften, .ruleGone,
         ]
         for cause in Judgement.Cause.allCases where !seldom.contains(cause) {
             #expect(reasons.contains("(\(cause.rawValue))"), "no scenario ends as \(cause.rawValue)")
