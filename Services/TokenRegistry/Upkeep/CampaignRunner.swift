@@ -52,10 +52,9 @@ struct CampaignRunner: Service {
     }
 
     func run() async throws {
-        try await cancelWhenGracefulShutdown {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<Self.workers { group.addTask { try await work() } }
-                try await group.waitForAll()
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<Self.workers { group.addTask { await work() } }
             }
         }
     }
