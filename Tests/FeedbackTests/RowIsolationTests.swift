@@ -2,6 +2,7 @@ import AMQP
 import Foundation
 import Logging
 import Messaging
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing

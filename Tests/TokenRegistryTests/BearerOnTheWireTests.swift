@@ -72,7 +72,9 @@ import Testing
             try await BearerVerifier(apps.catalog, logger: log.logger), uptime: { uptime.now }, logger: log.logger)
         try await StoreFixture.withStore { store, _ in
             let router = Router(context: BasicRequestContext.self)
-            RegistrationRoutes(store: store, gate: gate).add(to: router)
+            RegistrationRoutes(
+                devices: DeviceRegistrar(store: store), gate: gate, changes: RateGate("changes", perMinute: 0)
+            ).add(to: router)
             let application = Application(
                 router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
             try await application.test(.live) { client in

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing

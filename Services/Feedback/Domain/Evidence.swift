@@ -37,6 +37,9 @@ struct Evidence: Hashable, Sendable {
 }
 
 extension [Evidence] {
+    /// The commands of ``commandsByDevice``.
+    var commands: [DeviceCommand] { commandsByDevice.map(\.command) }
+
     /// One command for each device, the one that reaches furthest.
     var commandsByDevice: [(device: UUID, command: DeviceCommand)] {
         Dictionary(grouping: self, by: \.key.device).values

@@ -58,7 +58,7 @@ struct PreferenceChangeStore: Sendable {
                 try await transaction.bury(dead, logger)
                 guard !changes.isEmpty else { return [] }
                 let people = try await transaction.people(
-                    asked: changes.map(\.person), charged: [], watched: [], now: .now)
+                    asked: changes.map(\.person), charged: [], watched: [], now: .now, logger)
                 for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
                     let index: Int = try row.decode(at: 0)
                     changes[index].pushes.append(

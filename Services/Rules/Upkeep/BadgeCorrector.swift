@@ -82,7 +82,7 @@ struct BadgeCorrector: Service {
                     DerivedID.namespace, ["badge", app.rawValue, person.user.rawValue, "\(correction.version)"]),
                 badge: use.correction(unread: correction.unread).map(Content.badge))
         }
-        return Self.notification(to: recipients, of: app, now: now())
+        return Self.notification(to: recipients, of: app, now: now)
     }
 
     /// The message that sets the badges of these recipients.

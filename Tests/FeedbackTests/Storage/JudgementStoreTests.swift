@@ -273,7 +273,7 @@ import Testing
             #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable.isEmpty)
             feedback.clock.advance(by: .seconds(30))
             let again = try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable
-            #expect(again.map(\.command) == claimed.map(\.command))
+            #expect(again.commands == claimed.commands)
             try await feedback.judgement.markPublished(again, now: feedback.clock.now)
             feedback.clock.advance(by: .seconds(3600))
             #expect(try await feedback.judgement.claim(now: feedback.clock.now, lease: .seconds(30)).readable.isEmpty)

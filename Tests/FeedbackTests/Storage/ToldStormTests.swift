@@ -21,7 +21,7 @@ import Testing
     @Test func `it trips the guard once, though nothing waits`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            #expect(try await feedback.judgement.lanes() == [Batches.lane])
+            #expect(try await feedback.judgement.lanes().lanes == [Batches.lane])
             let report = try #require(try await feedback.judge())
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
             #expect(report.storm == nil)
@@ -35,7 +35,7 @@ import Testing
                 try await feedback.judge()?.after == .tripped(since: .start, until: .start + .seconds(960)))
             feedback.clock.advance(by: .seconds(900))
             #expect(try await feedback.judge()?.after == .atRest)
-            #expect(try await feedback.judgement.lanes().isEmpty)
+            #expect(try await feedback.judgement.lanes().lanes.isEmpty)
         }
     }
 
