@@ -205,6 +205,8 @@ private final class DyingBus: MessageBus {
 
     func requeue(_ tags: [AMQPDeliveryTag]) {}
 
+    func reject(_ tags: [AMQPDeliveryTag]) {}
+
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         let isPushes = messages.contains { $0.exchange == ExchangeName.pushes.name }
         guard survives(isPushes ? .beforePushes : .beforeCursor) else {
