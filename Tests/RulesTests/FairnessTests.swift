@@ -21,7 +21,8 @@ import Testing
     @Test func `an event of one app leaves within two seconds while 20,000 of another wait`() async throws {
         let apps = [Self.loud, Self.quiet]
         let text = ruleFile(say: #"body: "{{name}}""#)
-        let book = RuleBook([try parse(text), try parse(text.replacing("app: test", with: "app: \(Self.quiet)"))])
+        let quietText = text.replacing("app: test", with: "app: \(Self.quiet)")
+        let book = RuleBook([try parse(text), try RuleFile.parse(quietText, file: "\(Self.quiet).yaml")])
         try await RulesDatabase.withPool { pool in
             try await TestBroker.withVirtualHost { url in
                 let configuration = try AMQPConfiguration(url: url, connectionName: "fairness tests")

@@ -32,14 +32,14 @@ def test_no_log_holds_a_token_or_a_text(stack, phones):
         "POST", f"{stack.env['SIMULATOR_URL']}/outcomes", {"provider": "apns", "token": dead, "status": 410,
                                                             "reason": "Unregistered"})
     assert status in (200, 201, 204), answer
-    stack.take("rules.events.dead")
+    stack.take("rules.events.app.family-portal.dead")
     with stack.channel() as channel:
         # Delivered and refused; a dead letter with the text in it; a body that is no JSON.
         for body in (event(text), event(text, message={}), b"{" + text.encode() + unknown.encode()):
             channel.basic_publish("events", KEY, body)
     eventually(lambda: {good, dead} <= {r.get("token") for r in stack.requests("apns")}, what="both pushes")
-    eventually(lambda: stack.depth("rules.events.dead") >= 2, what="the dead letters")
-    stack.take("rules.events.dead")
+    eventually(lambda: stack.depth("rules.events.app.family-portal.dead") >= 2, what="the dead letters")
+    stack.take("rules.events.app.family-portal.dead")
     # Refused at the door: a token that is none, and a bearer whose signature does not fit.
     url = f"{stack.env['REGISTRY_URL']}/api/notifications/push/register"
     for body, word in (({"token": unknown + "zz", "platform": "ios", "environment": "production"}, bearer),

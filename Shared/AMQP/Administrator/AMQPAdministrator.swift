@@ -121,7 +121,8 @@ package actor AMQPAdministrator {
     /// Publishes one message, mandatory, and waits for what the broker says.
     package func publish(_ message: AMQPMessage) throws(AMQPError) -> AMQPConfirmation {
         if let fault = message.encodingFault { return .returned(code: fault.code, text: fault.text) }
-        let needsSelect = !confirms
+        // A channel that the broker closed is opened anew below, without confirms.
+        let needsSelect = !confirms || !channelIsOpen
         let patience = configuration.timeouts.call
         do throws(AMQPError) {
             let confirmation = try call { (connection) throws(AMQPError) in

@@ -78,7 +78,9 @@ import Testing
                     try await Self.present.apply(using: administrator)
                     #expect(confirmed.count < count)
                     try await publishing
-                    let strange = AMQPMessage(exchange: "events", routingKey: "strange.happened", body: [2])
+                    let strange = AMQPMessage(
+                        exchange: "events", routingKey: "strange.happened",
+                        properties: AMQPProperties(messageID: "strange.happened"), body: [2])
                     #expect(try await bus.publish([strange]) == [.confirmed])
                 }
                 var ids: [String: Set<String>] = [:]

@@ -68,7 +68,7 @@ import Testing
     @Test(arguments: [Int64.min, -1, 0, .max])
     func `an attempt header out of range does not break anything`(attempt: Int64) {
         let properties = AMQPProperties(headers: [HeaderName.attempt: .int(attempt)])
-        let inbound = inbound(delivery(1, exchange: "return", properties: properties))
+        let inbound = inbound(delivery(1, exchange: "return", routingKey: queue.name, properties: properties))
         #expect(inbound.attempt >= 1)
         let conclusion = Conclusion(.retry(after: .seconds(1), .test), attempt: inbound.attempt, maximumAttempts: 8)
         #expect(conclusion.label == (attempt == .max ? "dead-letter" : "retry"))

@@ -13,7 +13,7 @@ import Testing
             HeaderName.attempt: .int(Int64(attempt)), HeaderName.firstSeen: .int(firstSeen),
         ]
         let delivery = delivery(
-            1, exchange: ExchangeName.return.name,
+            1, exchange: ExchangeName.return.name, routingKey: queue.name,
             properties: AMQPProperties(headers: ours.merging(headers) { $1 }))
         let inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 7))
         return Settlement(
