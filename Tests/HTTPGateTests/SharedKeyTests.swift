@@ -1,3 +1,4 @@
+import Foundation
 import PushProtocol
 import ServiceKit
 import TestSupport
@@ -20,7 +21,7 @@ import Testing
                         id: AppID(rawValue: name)!,
                         bearer: [BearerVerification(algorithm: .hs256, keyFile: path, appClaim: claim)])
                 }), logger: .silent)
-        let members: JSONValue = ["sub": "456", "exp": 9_999_999_999]
+        let members: JSONValue = ["sub": "456", "exp": .int(Int64(Date().timeIntervalSince1970) + 3600)]
         let token = try issuer.token(members.merging(claims))
         do {
             return .success(try await verifier.verify(token).app.rawValue)

@@ -38,7 +38,7 @@ import Testing
         let storage = Storage { _ in throw Self.outage }
         let answers = try await answers(of: storage, to: 20)
         #expect(answers.values.allSatisfy { $0 == Self.outage })
-        #expect(storage.transactions.joined().count == 20)
+        #expect(storage.transactions.joined().count == GroupCommit.mostTransactions)
     }
 
     @Test func `an outage fails all claims that wait at once`() async throws {

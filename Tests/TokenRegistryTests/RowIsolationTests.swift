@@ -81,7 +81,7 @@ import Testing
             #expect(try await relay.publishDue() == false)
             #expect(try await relay.publishDue() == false)
             #expect(bus.messages(in: "listener").count == 1)
-            #expect(try await Self.outbox(pool) == ["registered": "row-unpublishable"])
+            #expect(try await Self.outbox(pool) == ["alert": "row-unpublishable"])
         }
     }
 

@@ -9,7 +9,7 @@ extension RegistrationStore {
     /// - Parameter notesUnknown: whether an unknown device is noted as signed out, since a registration from
     ///   before may still be on its way here. Only commands have such times: a client that makes tokens up over HTTP must
     ///   not fill the table.
-    /// - Returns: how many registrations were changed.
+    /// - Returns: how many registrations ended.
     @discardableResult
     func unregister(_ claims: [Claim], notesUnknown: Bool = true) async throws -> Int {
         guard !claims.isEmpty else { return 0 }
@@ -18,16 +18,16 @@ extension RegistrationStore {
             try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
             // First: a registration that comes in between then waits for this transaction, and finds the row.
             if notesUnknown { try await transaction.execute(Self.farewell(claims)) }
-            return try await transaction.execute(Self.departure(claims.map { ($0.device, $0.owner, $0.at) }))
+            return try await transaction.query(Self.departure(claims.map { ($0.device, $0.owner, $0.at) })).ended
         }
     }
 
     /// Signs a user out of one registration. One that is another's, or of another app, is left alone.
     ///
-    /// - Returns: how many registrations were changed: 1 or 0.
+    /// - Returns: how many registrations ended: 1 or 0.
     @discardableResult
     func end(_ device: UUID, of user: AppUser) async throws(PostgresError) -> Int {
-        try await database.execute(Self.departure([(device, user, nil)]))
+        try await database.query(Self.departure([(device, user, nil)])).ended
     }
 
     /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
@@ -74,6 +74,7 @@ extension RegistrationStore {
         ) AS d
         WHERE r.device_id = d.device_id AND r.app = d.app AND r.user_id = d.user_id AND r.registered_at <= d.at
             AND (r.state = 'active' OR r.state <> 'erased' AND coalesce(r.ended_at, r.state_changed_at) < d.at)
+        RETURNING r.state_changed_at = statement_timestamp()
         """
     }
 
@@ -175,6 +176,17 @@ extension RegistrationStore {
         WHERE r.device_id = theirs.device_id AND r.user_id = \(user.user.rawValue) AND r.state <> 'erased'
             AND r.registered_at <= \(moment)
         """
+    }
+}
+
+extension [PostgresRow] {
+    /// How many of the rows that a sign-out returned were active until then.
+    var ended: Int {
+        get throws(PostgresError) {
+            var count = 0
+            for row in self where try row.decode(Bool.self, at: 0) { count += 1 }
+            return count
+        }
     }
 }
 

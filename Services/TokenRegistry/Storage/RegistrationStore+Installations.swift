@@ -25,8 +25,9 @@ extension RegistrationStore {
             for row in try await transaction.query(fallbacks) {
                 kept.append(try row.decode(UUID.self, at: 0))
             }
-            let ended = try await transaction.execute(
-                Self.ending(installation, of: user, except: kept, at: moment, .dropped))
+            let ended = try await transaction.query(
+                Self.ending(installation, of: user, except: kept, at: moment, .dropped)
+            ).ended
             var records: [RegistrationRecord] = []
             for row in try await transaction.query(Self.possession(of: installation, by: user)) {
                 records.append(try RegistrationRecord(row))
@@ -46,14 +47,15 @@ extension RegistrationStore {
 
     /// Signs a user out of an installation, as of `moment` or now; what another user has there is left alone.
     ///
-    /// - Returns: how many rows were changed.
+    /// - Returns: how many registrations ended.
     @discardableResult
     func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
             try await transaction.execute(
                 Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
-            return try await transaction.execute(
-                Self.ending(installation, of: user, except: [], at: moment, .left))
+            return try await transaction.query(
+                Self.ending(installation, of: user, except: [], at: moment, .left)
+            ).ended
         }
     }
 
@@ -167,6 +169,7 @@ extension RegistrationStore {
         ) AS theirs
         WHERE r.device_id = theirs.device_id AND r.user_id = \(user.rawValue) AND r.state <> 'erased'
             AND r.device_id <> ALL (\(kept)::uuid[])
+        RETURNING r.state_changed_at = statement_timestamp()
         """
     }
 }
