@@ -95,7 +95,7 @@ import Testing
             }
             let kept = [
                 "badge", "held", "inbox", "person", "presence", "member", "circle", "done", "told", "digest",
-                "digest_item", "report", "erasure", "tally", "tally_hour", "crowd",
+                "digest_item", "report", "erasure", "tally", "tally_hour", "crowd", "preference_change",
             ].flatMap { table in
                 ["DELETE", "INSERT", "SELECT", "UPDATE"].map { "\(table) \($0)" }
             }

@@ -16,7 +16,7 @@ import Testing
 
     /// The workers, and the test that shows each. A worker that is added here needs a test, too.
     static let workers = [
-        "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper",
+        "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper", "FIDHalts",
     ]
 
     @Test func `every worker of the registry is looked at here`() throws {
@@ -68,6 +68,21 @@ import Testing
             try await relay.measure()
             #expect(try await Self.outbox(pool)["teleported"] == "row-kind-unknown")
             #expect(try await OutboxStore(pool).wait() == nil)
+        }
+    }
+
+    @Test func `a halt that cannot be read ends no other halt`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.fid_halt (app, app_version, halted_at, until, suspected)
+                VALUES ('no app id', '1', now(), now() + interval '1 day', 5),
+                    ('family-portal', '2', now(), now() + interval '1 day', 5)
+                """)
+            let halts = FIDHalts(store: FIDStore(pool), apps: [Self.other], logger: .silent)
+            try await halts.refresh()
+            let app = try #require(AppID(rawValue: "family-portal"))
+            #expect(halts.preference.halted == [.init(app: app, version: "2")])
         }
     }
 

@@ -40,7 +40,7 @@ struct PreferenceChangeStore: Sendable {
     }
 
     /// Lends the changes whose decisions are complete: all transactions that began before the change have ended.
-    func take() async throws -> [Change] {
+    func take(now: Timestamp) async throws -> [Change] {
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
                 let rows = try await transaction.query(Self.due)
@@ -58,7 +58,7 @@ struct PreferenceChangeStore: Sendable {
                 try await transaction.bury(dead, logger)
                 guard !changes.isEmpty else { return [] }
                 let people = try await transaction.people(
-                    asked: changes.map(\.person), charged: [], watched: [], now: .now, logger)
+                    asked: changes.map(\.person), charged: [], watched: [], now: now, logger)
                 for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
                     let index: Int = try row.decode(at: 0)
                     changes[index].pushes.append(

@@ -19,7 +19,7 @@ struct PushRevoker: Service {
     let store: PreferenceChangeStore
     let shelf: RuleShelf
     let bus: any MessageBus
-    var now: @Sendable () async throws -> Timestamp = { .now }
+    let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
@@ -32,7 +32,7 @@ struct PushRevoker: Service {
     /// Revokes for everybody whose preferences changed.
     func revokeDue() async throws {
         while true {
-            let changes = try await store.take()
+            let changes = try await store.take(now: try await now())
             try await store.forget(try await publish(changes))
             guard changes.count == PreferenceChangeStore.batch, !Task.isCancelled else { return }
         }

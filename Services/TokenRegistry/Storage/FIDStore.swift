@@ -57,12 +57,13 @@ struct FIDStore: Sendable {
         }
     }
 
-    /// The cohorts whose FIDs are not used now.
+    /// The cohorts whose FIDs are not used now. A row that cannot be read halts nothing.
     func halts() async throws(PostgresError) -> FIDPreference {
         var halted: Set<FIDPreference.Cohort> = []
         let query: SQL = "SELECT app, app_version FROM registry.fid_halt WHERE until > statement_timestamp()"
         for row in try await database.query(query) {
-            halted.insert(.init(app: try row.decode(AppID.self, at: 0), version: try row.decode(String.self, at: 1)))
+            guard let app = AppID(rawValue: try row.decode(String.self, at: 0)) else { continue }
+            halted.insert(.init(app: app, version: try row.decode(String.self, at: 1)))
         }
         return FIDPreference(halted: halted)
     }

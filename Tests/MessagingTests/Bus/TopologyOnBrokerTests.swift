@@ -97,7 +97,7 @@ struct TopologyOnBrokerTests {
         }
         let exchanges = ["notifications.by-app", "notifications.other-apps"]
         #expect(Set(part.exchanges.map(\.name)).isSuperset(of: exchanges))
-        #expect(Set(work) == Set(["rules.events", "rules.events.dead"] + takers))
+        #expect(Set(work) == Set(["rules.events", "rules.events.dead", "senders.revocations"] + takers))
         let sender = Topology(apps: [demo]).part(consuming: [], publishingTo: [], reading: [.senderRevocations])
         #expect(sender.queues.contains { $0.name == "senders.revocations" })
         #expect(sender.exchanges.contains { $0.name == "marks" } && !part.exchanges.contains { $0.name == "marks" })

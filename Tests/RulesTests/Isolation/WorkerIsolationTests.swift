@@ -250,10 +250,10 @@ import Testing
             try await place.pool.execute("INSERT INTO rules.preference_change (app, user_id) VALUES ('bad', '')")
             let revoker = PushRevoker(
                 service: "rules", store: PreferenceChangeStore(pool: place.pool, logger: .silent), shelf: place.shelf,
-                bus: place.bus, logger: .silent)
-            try await eventually("the good row to be taken", within: .seconds(30)) {
+                bus: place.bus, now: { place.clock.now }, logger: .silent)
+            try await eventually("both rows to be taken", within: .seconds(30)) {
                 try await revoker.revokeDue()
-                return try await place.count("rules.preference_change WHERE app = 'good'") == 0
+                return try await place.count("rules.preference_change WHERE dead_at IS NULL") == 0
             }
             let messages = place.bus.messages(in: StreamName.senderRevocations.rawValue)
             #expect(try messages.map { try NotificationRevocation.decode(wireBody: $0.body).app } == [Self.good])

@@ -22,7 +22,7 @@ import Testing
     private func revoker(_ http: RulesHTTP, on other: InMemoryBus? = nil) -> PushRevoker {
         PushRevoker(
             service: "rules", store: PreferenceChangeStore(pool: http.pool), shelf: RuleShelf(http.house.book),
-            bus: other ?? bus, logger: .silent)
+            bus: other ?? bus, now: { http.clock.now }, logger: .silent)
     }
 
     /// Revokes until no change is left. Transactions of other databases hold changes back as well.

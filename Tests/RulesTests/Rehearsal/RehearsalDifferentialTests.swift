@@ -61,7 +61,7 @@ import Testing
         // The scenarios are worth something only if they come to something.
         #expect(decisions >= 5 * Self.count, "\(decisions) decisions")
         let seldom: Set<Judgement.Cause> = [
-            .audience, .broadcast, .criticalStorm, .heldTooLong, .heldTooOften, .ruleGone,
+            .audience, .broadcast, .criticalStorm, .heldTooLong, .heldTooOften, .ruleGone, .unsendable,
         ]
         for cause in Judgement.Cause.allCases where !seldom.contains(cause) {
             #expect(reasons.contains("(\(cause.rawValue))"), "no scenario ends as \(cause.rawValue)")
