@@ -44,7 +44,8 @@ package struct DeadLetter: Sendable {
         copy.properties.dropWhatIsNotOurs()
         for name in [
             HeaderName.attempt, HeaderName.firstSeen, HeaderName.reason, HeaderName.detail, HeaderName.queue,
-            HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered, HeaderName.foreignKey,
+            HeaderName.service, HeaderName.failedAt, HeaderName.failedAlone, HeaderName.redelivered,
+            HeaderName.foreignKey,
         ] {
             copy.properties.headers[name] = nil
         }

@@ -46,7 +46,8 @@ struct FallbackTokens: Sendable {
         guard granted > 0 else { return }
         let app = key.app
         let answers = await send(
-            Array(copies.prefix(granted)), over: lane, mayStart: { mayStart($0) && !isRevoked($0.target, of: app) }, push)
+            Array(copies.prefix(granted)), over: lane, mayStart: { mayStart($0) && !isRevoked($0.target, of: app) },
+            push)
         for (place, answer) in zip(places, answers) { count(key.app, take(answer, at: place, into: &round)) }
     }
 
