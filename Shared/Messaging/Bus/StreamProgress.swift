@@ -23,6 +23,11 @@ struct StreamProgress {
     /// Everything that the broker confirmed until then has been read; `nil` before the first mark.
     private(set) var readUntil: ContinuousClock.Instant?
 
+    /// Whether nothing was delivered since the last ``start()`` after an interruption.
+    var isResuming: Bool {
+        if case .resuming = position { true } else { false }
+    }
+
     /// Where to attach: at first at the oldest message that the broker keeps. After an interruption reading resumes with the
     /// last message, whose id shows whether the stream is still the same one.
     ///

@@ -232,8 +232,10 @@ package final class StreamReader: Service, Sendable {
         while (try? await Task.sleep(for: Self.tick)) != nil {
             if let age { gauge.record(age / .seconds(1)) }
             sinceMark += Self.tick
-            // A mark that is published while the reader attaches may be passed over, and somebody waits for the end.
-            if sinceMark >= (age == nil ? Self.tick : Self.pace) {
+            // The broker may take a mark before the reader is attached, and then delivers nothing. Marks are repeated until
+            // the first delivery.
+            let isWaiting = state.withLock { $0.progress.isResuming || $0.progress.readUntil == nil }
+            if sinceMark >= (isWaiting ? Self.tick : Self.pace) {
                 sinceMark = .zero
                 request.yield()
             }

@@ -24,8 +24,11 @@ import Testing
         var progress = StreamProgress()
         _ = progress.start()
         #expect(read(message(0), message(1), message(7, id: "a"), by: &progress) == [true, true, true])
+        #expect(!progress.isResuming)
         #expect(progress.start() == .offset(7))
+        #expect(progress.isResuming)
         #expect(read(message(7, id: "a"), message(8), by: &progress) == [true, true])
+        #expect(!progress.isResuming)
         #expect(progress.start() == .offset(8))
     }
 
