@@ -173,8 +173,8 @@ extension DigestStore {
 }
 
 extension Rule {
-    /// What a closing bucket says. Its id follows from the date or, without one, from what is in it: whoever does it again
-    /// says the same.
+    /// What a closing bucket says. Its id follows from the date or, without one, from the items that it tells for the first
+    /// time. Two summaries of one bucket may have the same latest item, since a bucket may count items that it told before.
     fileprivate func saying(
         _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
         _ latest: Bucket.Item, now: Timestamp
@@ -187,7 +187,10 @@ extension Rule {
         let occasion =
             switch digest.close {
             case .daily: closing.last?.date.description ?? ""
-            case .after: latest.notification.uuidString
+            case .after:
+                DerivedID.uuid5(
+                    bucket, "items", ids: closing.told.filter { !$0.isTold }.map(\.notification)
+                ).uuidString
             }
         // The next one replaces it on the screen.
         if utterance.content.collapseKey == nil {
