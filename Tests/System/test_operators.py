@@ -67,6 +67,7 @@ def raw_requests(stack, provider: str) -> str:
 
 def without_times(text: str) -> str:
     """A preview does not know when the sender will have its turn."""
+    text = re.sub(r'"TTL":"\d+"', '"TTL":"…"', text)
     return re.sub(r'"ttl":"\d+s"', '"ttl":"…"', re.sub(r'"apns-expiration":"\d+"', '"apns-expiration":"…"', text))
 
 

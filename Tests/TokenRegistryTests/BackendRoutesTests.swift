@@ -54,7 +54,7 @@ import Testing
             let unknown = "/v1/operator/devices?app=unknown&user=a"
             for (key, uri, status) in [
                 (reader, Self.uri, HTTPResponse.Status.forbidden), (elsewhere, Self.uri, .forbidden),
-                (all, unknown, .badRequest), (all, Self.uri, .ok),
+                (all, unknown, .notFound), (all, Self.uri, .ok),
             ] {
                 try await client.execute(
                     uri: uri, method: .post, headers: RoutesTests.headers(key.secret), body: Self.body("aa")

@@ -43,7 +43,7 @@ struct BackendRoutes: Sendable {
             try keys.admit(caller, to: .registerDevices, of: owner.app)
             if let apps, !apps.contains(owner.app) {
                 throw APIRefusal(
-                    status: .badRequest, message: "the query parameter app names no configured app; see the apps file")
+                    status: .notFound, message: "the query parameter app names no configured app; see the apps file")
             }
             let body = try await request.registration()
             return .json(.ok, try await carryOut(body, owner, try request.installation()))
