@@ -102,7 +102,7 @@ import Yams
         case (404, "GET /v1/installations/{installation}"), (404, "POST /v1/operator/devices/{device}/deactivate"):
             break
         case (404, "POST /v1/operator/devices"), (404, "POST /v1/operator/devices/unregister"):
-            ask.uri = ask.uri.replacing("app=shared", with: "app=unknown")
+            ask.uri = ask.uri.replacing("app=family-portal", with: "app=unknown")
         case (413, _): ask.body = "{\"x\":\"\(String(repeating: "a", count: InstallationBody.maximumSize))\"}"
         case (415, _): ask.type = "text/plain"
         case (422, "PUT /v1/installations/{installation}"):
