@@ -35,7 +35,7 @@ def test_every_answer_of_the_registry_is_as_described(stack):
         *(option for tag in tags for option in ("--include-tag", tag)))
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     operations, requests = counts(done)
-    assert operations == 15 and requests > 300
+    assert operations == 17 and requests > 300
 
 
 def test_every_answer_of_rules_is_as_described(stack):
