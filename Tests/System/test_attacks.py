@@ -71,7 +71,8 @@ def test_settings_of_one_user_hold_up_nobody_else(stack, product):
     shared = game.happen("achievement.unlocked", player={"id": [attacker, f"friend-{game.run}"]},
                          achievement={"id": "b", "name": "B"})
     assert game.decided(shared, f"friend-{game.run}").startswith("push ")
-    # Quiet hours end for everybody. Their end is spread over ten minutes, and these two are due at once.
+    # The end of quiet hours is spread over ten minutes. These two are due at once, and the victim's quiet hours are over.
+    assert patch_preferences(stack, portal.app, victim, {"quiet_hours": None}) == 200
     sql(stack, "UPDATE rules.held SET due_at = clock_timestamp() - interval '1 second' "
                f"WHERE user_id IN ('{attacker}', '{victim}')")
     portal.got(victim, 1, within=15)

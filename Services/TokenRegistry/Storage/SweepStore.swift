@@ -35,10 +35,11 @@ struct SweepStore: Sendable {
             let turn = try await transaction.query("SELECT position FROM registry.sweep FOR UPDATE SKIP LOCKED")
             guard let position = try turn.first?.decode(UUID.self, at: 0) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
-            let changed = try await transaction.execute(
-                Self.marking(after: position, until: end ?? Self.last, now: now))
+            // First: a fallback that ends now is not flagged as stale.
             let faded = try await transaction.execute(
                 Self.fading(after: position, until: end ?? Self.last, now: now))
+            let changed = try await transaction.execute(
+                Self.marking(after: position, until: end ?? Self.last, now: now))
             let before = (now - StaleRule.forgetAfter).date
             let forgotten = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))"
