@@ -1,5 +1,4 @@
 import Logging
-import Metrics
 import Postgres
 import ServiceKit
 
@@ -55,15 +54,8 @@ struct DeadRow: Hashable, Sendable {
     }
 
     /// Counts it, and names it without anything of its content.
-    ///
-    /// | name | kind | labels | counts |
-    /// |---|---|---|---|
-    /// | `heliograph_rows_dead_lettered_total` | counter | table, reason | rows that could not be worked on and were marked as dead |
     func report(_ logger: Logger) {
-        Counter(
-            label: "heliograph_rows_dead_lettered_total",
-            dimensions: [("table", "rules.\(table.rawValue)"), ("reason", reason.rawValue)]
-        ).increment()
+        DeadRows.count(in: "rules.\(table.rawValue)", because: reason.rawValue)
         logger.warning(
             "A row cannot be worked on and is passed over; see pushctl dead-rows list",
             metadata: [
