@@ -20,18 +20,7 @@ import Testing
     ]
 
     @Test func `every worker of the registry is looked at here`() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Services/TokenRegistry")
-        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?
-            .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
-        var found: [String] = []
-        for file in try #require(files) {
-            let text = try String(contentsOf: file, encoding: .utf8)
-            for match in text.matches(of: /(?:struct|class|actor) (\w+): [^{\n]*\bService\b/) {
-                found.append(String(match.1))
-            }
-        }
-        #expect(found.sorted() == Self.workers.sorted())
+        #expect(try serviceTypes(in: "Services/TokenRegistry") == Self.workers.sorted())
     }
 
     @Test func `the relay publishes around rows that it cannot read, and leaves newer kinds to a newer process`()

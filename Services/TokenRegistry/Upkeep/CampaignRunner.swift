@@ -95,7 +95,8 @@ struct CampaignRunner: Service {
             try await advance(cursor, delivery)
         } catch let failure where Task.isCancelled || failure is CancellationError {
             throw failure
-        } catch let failure as PostgresStatementTimeout {
+        } catch let failure as PostgresError where failure.code == .sqlState("57014") {
+            // 57014 query_canceled: the server ended a statement of the step, and the database is not away.
             try await timedOut(cursor, delivery, failure)
         } catch let failure where failure.isTransient {
             logger.warning(
@@ -164,8 +165,6 @@ struct CampaignRunner: Service {
                 let result = try await Outage.ofDatabase { try await body() }
                 if isAway { logger.notice("The database is back; campaigns go on") }
                 return result
-            } catch let error as PostgresError {
-                throw PostgresStatementTimeout(error) ?? error
             } catch let outage as Outage {
                 guard ContinuousClock.now < deadline else { throw outage }
                 if !isAway {
@@ -246,7 +245,7 @@ struct CampaignRunner: Service {
 
     /// Tries the step again later and smaller: its statements took too long. Other campaigns go on meanwhile.
     private func timedOut(
-        _ cursor: CampaignCursor, _ delivery: AMQPDelivery, _ timeout: PostgresStatementTimeout
+        _ cursor: CampaignCursor, _ delivery: AMQPDelivery, _ timeout: PostgresError
     ) async throws {
         let attempt = delivery.attempt(on: queue)
         guard attempt < Self.mostTimeouts else {

@@ -32,13 +32,11 @@ package enum SenderRevocation: Hashable, Sendable {
     ///
     /// - Throws: a ``WireError`` for a body that is neither, or newer than this build.
     package init(wireBody body: [UInt8]) throws(WireError) {
-        switch try WireCoding.decode(TypeMember.self, from: body).type {
-        case NotificationRevocation.messageType: self = .notifications(try .decode(wireBody: body))
-        default: self = .device(try .decode(wireBody: body))
+        do throws(WireError) {
+            self = .device(try .decode(wireBody: body))
+        } catch .invalid(path: "type", _) {
+            // Nearly every message is a device event, so that only the others are read twice.
+            self = .notifications(try .decode(wireBody: body))
         }
-    }
-
-    private struct TypeMember: Decodable {
-        let type: String
     }
 }

@@ -116,14 +116,7 @@ import Testing
     }
 
     @Test func `the list of workers has every worker there is`() throws {
-        let folder = URL(filePath: Shipped.directory).deletingLastPathComponent().appending(path: "Upkeep")
-        var types: Set<String> = []
-        for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
-            for match in try String(contentsOf: file, encoding: .utf8).matches(of: /(\w+): Service \{/) {
-                types.insert(String(match.1))
-            }
-        }
-        #expect(types == Set(Worker.allCases.map(\.rawValue)))
+        #expect(try serviceTypes(in: "Services/Rules/Upkeep") == Worker.allCases.map(\.rawValue).sorted())
     }
 
     @Test(arguments: Worker.allCases) func `one bad row of an app stops no row of another`(_ worker: Worker)
