@@ -25,6 +25,9 @@ package final class StreamReader: Service, Sendable {
     static let tolerance = Duration.seconds(600)
     private static let prefetch: UInt16 = 2000
     private static let tick = Duration.seconds(5)
+    /// How long a resumed stream may deliver nothing. A stream that is the same one delivers its last message at once.
+    /// In a stream that was declared anew the broker waits until the numbers of before are reached.
+    private static let patience = Duration.seconds(10)
 
     package enum Condition: Hashable, Sendable {
         /// Not yet at its end for the first time; why, where that is known.
@@ -38,6 +41,8 @@ package final class StreamReader: Service, Sendable {
         var progress = StreamProgress()
         var waiting: [CheckedContinuation<Void, Never>] = []
         var isOver = false
+        /// Whether the subscription was cancelled to attach once more.
+        var isReattaching = false
     }
 
     private let stream: StreamName
@@ -96,7 +101,11 @@ package final class StreamReader: Service, Sendable {
                 break
             }
             await subscription.cancel()
-            guard isAnother else { return }
+            let isReattaching = state.withLock { state in
+                defer { state.isReattaching = false }
+                return state.isReattaching
+            }
+            guard isAnother || isReattaching, !Task.isCancelled else { return }
             logger.notice(
                 "a stream was declared anew; reading it from its beginning", metadata: ["stream": "\(stream.rawValue)"])
         }
@@ -226,16 +235,30 @@ package final class StreamReader: Service, Sendable {
         }
     }
 
+    private var isAttached: Bool {
+        if case .active = subscription.withLock({ $0?.state }) { true } else { false }
+    }
+
+    /// Ends the subscription, so that ``follow()`` attaches once more, at the beginning of the stream.
+    private func reattach() async {
+        state.withLock { $0.isReattaching = true }
+        await subscription.withLock(\.self)?.cancel()
+    }
+
     private func keepWatch() async {
         let gauge = Gauge(label: "heliograph_stream_age_seconds", dimensions: [("stream", stream.rawValue)])
         var sinceMark = Duration.zero
+        var silence = Duration.zero
         while (try? await Task.sleep(for: Self.tick)) != nil {
             if let age { gauge.record(age / .seconds(1)) }
             sinceMark += Self.tick
-            // The broker may take a mark before the reader is attached, and then delivers nothing. Marks are repeated until
-            // the first delivery.
-            let isWaiting = state.withLock { $0.progress.isResuming || $0.progress.readUntil == nil }
-            if sinceMark >= (isWaiting ? Self.tick : Self.pace) {
+            silence = isAttached && state.withLock(\.progress.isResuming) ? silence + Self.tick : .zero
+            if silence >= Self.patience {
+                silence = .zero
+                await reattach()
+            }
+            // A mark that is published while the reader attaches may be passed over, and somebody waits for the end.
+            if sinceMark >= (age == nil ? Self.tick : Self.pace) {
                 sinceMark = .zero
                 request.yield()
             }
