@@ -37,7 +37,7 @@ def message(portal: Product, sender: str, *participants: str) -> str:
                          sender={"id": sender, "name": "S"}, participants=[sender, *participants])
 
 
-# B0: settings that grow until nobody can read them
+# B0: settings that grow beyond every reader's limit
 
 def huge_names() -> dict:
     """One mute with a name of 60,000 bytes and one visible character."""
@@ -65,7 +65,7 @@ def test_settings_of_one_user_hold_up_nobody_else(stack, product):
     subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", stack.env["DATABASE_URL"], "-f", stack.state / "settings.sql"],
                    capture_output=True, text=True, timeout=60, check=True)
 
-    # The attacker is in the same chat as somebody else.
+    # The attacker and another person are in one chat.
     assert message(portal, "sender", neighbour)
     portal.got(neighbour, 1)
     shared = game.happen("achievement.unlocked", player={"id": [attacker, f"friend-{game.run}"]},
@@ -76,7 +76,7 @@ def test_settings_of_one_user_hold_up_nobody_else(stack, product):
     sql(stack, "UPDATE rules.held SET due_at = clock_timestamp() - interval '1 second' "
                f"WHERE user_id IN ('{attacker}', '{victim}')")
     portal.got(victim, 1, within=15)
-    # The attacker can mend the settings.
+    # The attacker can repair the settings.
     assert patch_preferences(stack, game.app, attacker, {"mutes": None, "quiet_hours": None}) == 200
 
 

@@ -45,7 +45,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let the services work on dead rows again.",
-            discussion: "Mend the cause first. A row that fails again is dead again.")
+            discussion: "Fix the cause first. A row that fails again is dead again.")
         @OptionGroup var selection: Selection
         @Flag(help: "Confirm that every dead row is meant.") var all = false
 
@@ -57,7 +57,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove dead rows for good. Without --yes, only count them.",
+            abstract: "Remove dead rows permanently. Without --yes, only count them.",
             discussion: """
                 A row of rules.held, inbox, report, badge or digest is deleted. A crowd ends where it stands. A person has the
                 usual settings again.

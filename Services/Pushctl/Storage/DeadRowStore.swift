@@ -28,7 +28,7 @@ struct DeadRowStore: Sendable {
     enum Decision: Sendable {
         /// The row is worked on again; a row that fails again is dead again.
         case retry
-        /// The row is removed for good.
+        /// The row is removed permanently.
         case drop
     }
 

@@ -173,8 +173,8 @@ extension DigestStore {
 }
 
 extension Rule {
-    /// What a closing bucket says. Its id follows from the date or, without one, from the items that it tells for the first
-    /// time. Two summaries of one bucket may have the same latest item, since a bucket may count items that it told before.
+    /// The summary of a closing bucket. Its id follows from the date or, without one, from the items that no summary had
+    /// before. Two summaries of one bucket may have the same latest item, since a bucket may count earlier items again.
     fileprivate func saying(
         _ closing: Bucket.Closing, _ digest: Digest, _ settings: PersonalSettings, _ set: RuleSet, _ key: BucketKey,
         _ latest: Bucket.Item, now: Timestamp

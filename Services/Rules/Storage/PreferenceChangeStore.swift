@@ -17,7 +17,7 @@ struct PreferenceChangeStore: Sendable {
     static let reach = StreamName.senderRevocations.memory
     /// A push this young may be under way to some of its devices, although others have an outcome.
     static let recent = Duration.seconds(3600)
-    /// How long one process has to publish what it took.
+    /// How long one process has to publish the changes that it took.
     static let lease = Duration.seconds(30)
 
     let pool: PostgresPool

@@ -29,7 +29,7 @@ struct PushRevoker: Service {
         ).run { try await revokeDue() }
     }
 
-    /// Revokes for everybody whose preferences changed.
+    /// Handles every change of preferences that is due.
     func revokeDue() async throws {
         while true {
             let changes = try await store.take(now: try await now())

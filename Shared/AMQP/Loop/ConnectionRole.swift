@@ -19,7 +19,7 @@ protocol ConnectionRole: SendableMetatype {
     var deadline: ContinuousClock.Instant? { get }
     /// Whether there is so much in hand that further frames may wait for each other, for a few milliseconds.
     var hasEnough: Bool { get }
-    /// Whether reading pauses because of the bytes in hand.
+    /// Whether reading pauses because of the bytes of unsettled deliveries.
     var isFull: Bool { get }
     /// Asked to end, and nothing is left to do.
     func isFinished(now: ContinuousClock.Instant) -> Bool

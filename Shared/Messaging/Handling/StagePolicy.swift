@@ -26,7 +26,7 @@ package struct StagePolicy: Sendable {
     package var unroutableRounds: Int?
     /// How long batches in flight may take to finish once the process was asked to stop.
     package var drainDeadline: Duration
-    /// How long a delivery may be in hand before its handling begins, such as during an outage. After that it goes back to
+    /// How long a delivery may wait before its handling begins, such as during an outage. After that it goes back to
     /// the queue. RabbitMQ's `consumer_timeout` closes the channel after 30 minutes.
     package var holdLimit: Duration
     /// Between attempts to handle a batch during an outage, and to publish what the broker did not take.

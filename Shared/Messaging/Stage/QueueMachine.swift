@@ -145,7 +145,7 @@ struct QueueMachine: Sendable {
 
 // Deliveries that leave without having been handled.
 extension QueueMachine {
-    /// Drops deliveries of lost connections: the broker delivers those messages again. Each message is then in hand once,
+    /// Drops deliveries of lost connections: the broker delivers those messages again. Each message is then held once,
     /// after any number of reconnects during an outage.
     ///
     /// - Returns: the deliveries of `burst` that can still be settled.

@@ -2,7 +2,7 @@ import Postgres
 
 /// The settings of the database server that decide whether a committed row survives a crash and a failover.
 ///
-/// A service acknowledges a message once its rows are committed. Rows that the server loses later are lost for good: the
+/// A service acknowledges a message once its rows are committed. Rows that the server loses later are lost permanently: the
 /// broker has no copy any more. deploy/operations/postgres.md says what production needs.
 struct DatabaseDurability: Hashable {
     /// Whether a commit waits for the disk's word at all.

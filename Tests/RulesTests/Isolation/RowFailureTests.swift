@@ -22,7 +22,7 @@ import Testing
             #expect(try place.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
             #expect(try await place.dead(.held) == ["failed", "failed"])
             #expect(try await place.count("rules.held WHERE user_id <> '2'") == 0)
-            // It leaves when the cause is mended and an operator retries it.
+            // It leaves when the cause is fixed and an operator retries it.
             try await place.pool.execute("ALTER TABLE rules.decision DROP CONSTRAINT decision_check")
             try await place.pool.execute("UPDATE rules.held SET dead_at = NULL, dead_reason = NULL")
             try await place.releaser.releaseDue()
