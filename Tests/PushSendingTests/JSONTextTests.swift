@@ -50,7 +50,7 @@ import Testing
         let text = filled(template, DerivedID.namespace)
         let places = template.times(filledWith: 36)
         #expect(places.count == 2)
-        for place in places { #expect(text.dropFirst(place).hasPrefix(#"90s""#)) }
+        for index in 0..<places.count { #expect(text.dropFirst(places[index]).hasPrefix(#"90s""#)) }
         #expect(JSONTemplate(["a": 1], gap: "GAP", timed: ["TTL": "90s"]).times(filledWith: 36).isEmpty)
     }
 

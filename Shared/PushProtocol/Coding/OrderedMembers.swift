@@ -14,7 +14,7 @@ struct OrderedMembers {
     /// Goes to the value of the member `name`, which is given as it is written, with its quotes and colon. False when the
     /// object has none.
     // Inlined, the name is a number or two that the compiler knows.
-    @inline(__always)
+    @_transparent
     mutating func find(_ name: StaticString, _ scan: inout CanonicalScan) throws(JSONReader.Unusual) -> Bool {
         guard scan.isNext(separator) else { return false }
         let start = scan.place + 1
@@ -44,7 +44,7 @@ struct OrderedMembers {
     }
 
     /// The same for a member that no message of ours is without.
-    @inline(__always)
+    @_transparent
     mutating func require(_ name: StaticString, _ scan: inout CanonicalScan) throws(JSONReader.Unusual) {
         guard try find(name, &scan) else { throw JSONReader.Unusual() }
     }

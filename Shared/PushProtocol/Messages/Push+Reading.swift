@@ -89,9 +89,11 @@ extension Push.Target {
             $0.registeredAt = Timestamp(milliseconds: $1)
         }
         try members.require(#""tokens":"#, &scan)
-        let tokens = try scan.rows { (scan, row) throws(JSONReader.Unusual) in
-            guard row < targets.count else { throw JSONReader.Unusual() }
-            targets[row].token = DeviceToken(secret: try scan.text())
+        let tokens = try targets.withUnsafeMutableBufferPointer { (targets) throws(JSONReader.Unusual) in
+            try scan.rows { (scan, row) throws(JSONReader.Unusual) in
+                guard row < targets.count else { throw JSONReader.Unusual() }
+                targets[row].token = DeviceToken(secret: try scan.text())
+            }
         }
         guard tokens == targets.count else { throw JSONReader.Unusual() }
         try members.end(&scan)
@@ -121,16 +123,19 @@ extension CanonicalScan {
         read: (inout CanonicalScan) throws(JSONReader.Unusual) -> Value,
         set: (inout Push.Target, Value) -> Void
     ) throws(JSONReader.Unusual) {
-        var first: Value?
-        let rows = try rows { (scan, row) throws(JSONReader.Unusual) in
-            guard row < targets.count else { throw JSONReader.Unusual() }
-            let value = try read(&scan)
-            if row == 0 { first = value }
-            set(&targets[row], value)
+        // A buffer: an array would be looked at for other owners with each row.
+        try targets.withUnsafeMutableBufferPointer { (targets) throws(JSONReader.Unusual) in
+            var first: Value?
+            let rows = try rows { (scan, row) throws(JSONReader.Unusual) in
+                guard row < targets.count else { throw JSONReader.Unusual() }
+                let value = try read(&scan)
+                if row == 0 { first = value }
+                set(&targets[row], value)
+            }
+            if rows == targets.count { return }
+            guard rows == 1, let first else { throw JSONReader.Unusual() }
+            for row in targets.indices.dropFirst() { set(&targets[row], first) }
         }
-        if rows == targets.count { return }
-        guard rows == 1, let first else { throw JSONReader.Unusual() }
-        for row in targets.indices.dropFirst() { set(&targets[row], first) }
     }
 }
 

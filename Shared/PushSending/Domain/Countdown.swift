@@ -8,14 +8,14 @@ package final class Countdown: Sendable {
     /// The seconds that stand in the body.
     package let written: Int64
     /// Where the digits begin, from the first place to the last.
-    private let places: [Int]
+    private let places: TextPlaces
 
     /// - Parameters:
     ///   - until: when the push's time is over.
     ///   - most: the most seconds that the provider takes.
     ///   - places: where the digits begin in the body.
     ///   - now: the time of day for which the body is written.
-    package init(until: Timestamp, most: Int64, places: [Int], now: Timestamp) {
+    package init(until: Timestamp, most: Int64, places: TextPlaces, now: Timestamp) {
         self.until = until
         self.most = most
         self.places = places
@@ -24,7 +24,9 @@ package final class Countdown: Sendable {
 
     /// Whole seconds from `now` to `until`, from none to `most`.
     package static func seconds(until: Timestamp, most: Int64, now: Timestamp) -> Int64 {
-        min(max((until - now).components.seconds, 0), most)
+        let (left, overflows) = until.milliseconds.subtractingReportingOverflow(now.milliseconds)
+        guard !overflows else { return until < now ? 0 : most }
+        return min(max(left / 1000, 0), most)
     }
 
     /// `body` with the seconds that are left at `now`.
@@ -38,7 +40,8 @@ package final class Countdown: Sendable {
         var rewritten: [UInt8] = []
         rewritten.reserveCapacity(body.count)
         var start = 0
-        for place in places {
+        for index in 0..<places.count {
+            let place = places[index]
             rewritten += body[start..<place + shift]
             rewritten += digits
             start = place + shift + old

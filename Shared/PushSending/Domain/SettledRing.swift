@@ -55,6 +55,7 @@ struct SettledRing {
     /// no id had to be remembered, nothing is here.
     private var names: [UInt8] = []
     private static let nameSlot = 48
+    private static let emptySlot = [UInt8](repeating: 0, count: nameSlot)
     /// The parts of an outcome that nearly none has.
     private struct Other {
         var answer: Outcome.Answer
@@ -140,9 +141,7 @@ struct SettledRing {
             guard name.count < Self.nameSlot else { return false }
             let start = place * Self.nameSlot
             if names.isEmpty { names.reserveCapacity(capacity * Self.nameSlot) }
-            if names.count < start + Self.nameSlot {
-                names.append(contentsOf: repeatElement(0, count: start + Self.nameSlot - names.count))
-            }
+            while names.count < start + Self.nameSlot { names.append(contentsOf: Self.emptySlot) }
             names.withUnsafeMutableBytes { names in
                 names[start] = UInt8(name.count)
                 UnsafeMutableRawBufferPointer(rebasing: names[start + 1..<start + Self.nameSlot])

@@ -13,8 +13,8 @@ extension FCMMessage {
         let limit =
             600 + members.length + members.title.count + members.body.count + members.sound.count
             + 2 * members.data.count
-        var gaps: [Int] = []
-        var times: [Int] = []
+        var gaps = TextPlaces()
+        var times = TextPlaces()
         var payload = 0
         var isRefused = false
         let bytes = text.bytes { source in
@@ -42,8 +42,8 @@ extension FCMMessage {
     }
 
     private static func writeAndroid(
-        _ text: ContentText, _ badge: Int?, _ ttl: Int64?, _ source: UnsafeBufferPointer<UInt8>, _ gaps: inout [Int],
-        _ times: inout [Int], to json: inout ByteCursor
+        _ text: ContentText, _ badge: Int?, _ ttl: Int64?, _ source: UnsafeBufferPointer<UInt8>, _ gaps: inout TextPlaces,
+        _ times: inout TextPlaces, to json: inout ByteCursor
     ) {
         let members = text.members
         json.put("{")
@@ -80,7 +80,7 @@ extension FCMMessage {
 
     private static func writeAPNs(
         _ text: ContentText, _ badge: Int?, _ expiresAt: Timestamp?, _ source: UnsafeBufferPointer<UInt8>,
-        _ gaps: inout [Int], to json: inout ByteCursor
+        _ gaps: inout TextPlaces, to json: inout ByteCursor
     ) {
         json.put(#"{"headers":{"apns-collapse-id":""#)
         gaps.append(json.count)
