@@ -279,7 +279,8 @@ import Testing
         func member(_ id: String) -> Circle.Member { Circle.Member(user: user(id), role: nil) }
         func part(_ ids: [String], isFull: Bool, except: Set<UserID> = []) -> CrowdPage.Part {
             CrowdPage.Part(
-                circle: Circle(group: "g", roles: nil, except: except), members: ids.map(member), isFull: isFull)
+                circle: Circle(group: "g", roles: nil, except: except), members: ids.map(member),
+                end: isFull ? ids.last : nil)
         }
         let happened = event("thing.happened", app: "test", ["team": "t", "users": ["é", "a", "z"], "name": "Pat"])
         let rules = try parse(Self.rules)

@@ -2,6 +2,7 @@
 
 import pathlib
 import socket
+import subprocess
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "deploy" / "local" / "lib"))
 
-from local_stack import Stack  # noqa: E402
+from local_stack import Stack, eventually  # noqa: E402
 
 
 def free_port_base() -> int:
@@ -22,11 +23,31 @@ def free_port_base() -> int:
     return next(base for base in range(23000, 29000, 20) if all(free(base + offset) for offset in range(16)))
 
 
+def is_settled(stack) -> bool:
+    """Whether nothing of the demo is under way: each of its three notifications has an outcome, and no queue holds a message.
+    A push that comes twice is in the simulator's log by then."""
+    done = subprocess.run(
+        ["psql", "-XAtq", stack.env["DATABASE_URL"]],
+        input="""
+            SELECT count(DISTINCT d.notification), count(DISTINCT o.notification)
+            FROM rules.event e JOIN rules.decision d ON d.event = e.key LEFT JOIN rules.outcome o USING (notification)
+            WHERE e.id LIKE 'demo-%' AND d.answer LIKE 'push%'""",
+        capture_output=True, text=True, timeout=20, check=True)
+    apps, lanes = ("family-portal", "hide-and-seek"), ("interactive", "bulk")
+    queues = [f"rules.events.app.{app}" for app in apps] + ["rules.outcomes"]
+    for app in apps:
+        for lane in lanes:
+            queues.append(f"token-registry.notifications.{lane}.app.{app}")
+            queues += [f"{provider}-sender.pushes.{lane}.{app}" for provider in ("apns", "fcm")]
+    return done.stdout.strip() == "3|3" and not any(stack.depth(queue) for queue in queues)
+
+
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory):
     """A running stack. What a person was told is `stack.told`, what the demo's phones got `stack.demo`."""
     stack = Stack(tmp_path_factory.mktemp("stack"), free_port_base())
     stack.told = stack.up()
+    eventually(lambda: is_settled(stack), 30, "the end of the demo")
     stack.demo = {provider: stack.requests(provider) for provider in ("apns", "fcm")}
     yield stack
     stack.down("--erase")

@@ -70,6 +70,19 @@ def devices_so_far(stack, campaign: str) -> int:
     return int(query(stack, f"SELECT coalesce(sum(devices), 0) FROM registry.campaign_range WHERE campaign = '{campaign}'"))
 
 
+def settled(value, quiet: float, within: float, what: str):
+    """Waits until a value has stayed the same for so many seconds, and returns it."""
+    deadline = time.monotonic() + within
+    last, since = value(), time.monotonic()
+    while time.monotonic() - since < quiet:
+        assert time.monotonic() < deadline, f"{what} did not come to rest within {within} s"
+        time.sleep(0.1)
+        present = value()
+        if present != last:
+            last, since = present, time.monotonic()
+    return last
+
+
 @pytest.fixture
 def resting_senders(stack):
     """The senders stand still; what lies in their bulk queues afterwards is thrown away."""
@@ -134,17 +147,22 @@ def test_a_broadcast_survives_the_registry_and_the_database(stack, resting_sende
 def test_an_operator_holds_a_broadcast_up_and_lets_it_go_on(stack, resting_senders):
     run = f"{CROWD}{uuid.uuid4().hex[:8]}"
     fill(stack, run, 2000)
-    campaign = announce(stack, {"to": "everyone", "rate": 400})
+    campaign = announce(stack, {"to": "everyone", "rate": 200})
     eventually(lambda: devices_so_far(stack, campaign) > 0, 60, "the first devices")
     assert pushctl(stack, "pause", campaign).stdout.strip() == "paused"
     assert pushctl(stack, "pause", campaign).returncode != 0
-    time.sleep(2)  # What was under way when it was paused.
-    resting = sum(stack.depth(queue) for queue in QUEUES)
-    time.sleep(2)
-    assert sum(stack.depth(queue) for queue in QUEUES) == resting
+
+    def progress() -> tuple[int, int]:
+        return devices_so_far(stack, campaign), sum(stack.depth(queue) for queue in QUEUES)
+
+    # A cursor of a paused campaign is looked at every five seconds: in this time each of them could have gone on.
+    told, messages = settled(progress, quiet=6, within=60, what="the paused campaign")
+    assert state(stack, campaign) == "paused"
+    assert 0 < told < 2000 and messages > 0, "it was over before it could be paused"
     listed = pushctl(stack, "list", "--unfinished", "--app", APP)
     assert campaign in listed.stdout and "paused" in listed.stdout
     assert pushctl(stack, "resume", campaign).stdout.strip() == "resumed"
+    eventually(lambda: progress()[0] > told, 30, "its next devices")
     followed = pushctl(stack, "show", "--follow", campaign)
     assert followed.returncode == 0 and "state             done" in followed.stdout, followed
     assert sorted(queued(stack)) == sorted(f"{run}-{number}" for number in range(2000))

@@ -40,9 +40,10 @@ RADAR = {
 
 
 def test_the_demo_reaches_the_phones_byte_for_byte(stack):
-    bodies = {request["headers"]["apns-topic"]: request["body"] for request in stack.demo["apns"]}
-    assert bodies == {"com.familyportal.app": CHAT, "com.example.hideandseek": RADAR}
-    assert len(stack.demo["apns"]) == 2
+    # All that came until each notification had its outcome: a push that came twice would be here twice.
+    received = sorted(
+        ((request["headers"]["apns-topic"], request["body"]) for request in stack.demo["apns"]), key=lambda pair: pair[0])
+    assert received == [("com.example.hideandseek", RADAR), ("com.familyportal.app", CHAT)]
     (chat,) = (request for request in stack.demo["apns"] if request["headers"]["apns-topic"] == "com.familyportal.app")
     day = int(chat["headers"]["apns-expiration"]) - chat["receivedAt"] / 1000
     assert 86_400 - 120 < day <= 86_400, "a chat message is worth a day"

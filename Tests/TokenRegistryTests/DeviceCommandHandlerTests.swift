@@ -72,7 +72,7 @@ import Testing
                 #expect(try await handle(batch, store) == [.done, .done, .done])
                 #expect(try await store.tokens(of: "a") == ["02"])
             }
-            let record = try #require(try await store.history(of: Fixture.user("a")).first)
+            let record = try #require(try await store.records(of: Fixture.user("a")).first)
             #expect(record.registration.kind == .voip && record.locale == "de-CH")
             #expect(record.registration.registeredAt == at + .seconds(2))
         }

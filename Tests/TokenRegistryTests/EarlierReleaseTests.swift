@@ -58,7 +58,7 @@ import Testing
                 let claim = Fixture.claim("a", token)
                 try await pool.execute(Self.upsert(claim))
                 let at = try #require(
-                    try await store.history(of: Fixture.user("a")).first { $0.registration.device == claim.device }
+                    try await store.records(of: Fixture.user("a")).first { $0.registration.device == claim.device }
                 ).registration.registeredAt
                 try await pool.execute(Self.end(claim, state, "as before"))
                 #expect(try await store.register([Fixture.claim("a", token, at: at + .milliseconds(-1))]) == [])

@@ -62,7 +62,7 @@ import Testing
             #expect(used.map(\.token.secret) == ["f"] && used.map(\.fallback?.secret) == ["abc:t"])
             #expect(used.map(\.appVersion) == ["4.2"])
             // Filters find both by what the client says now.
-            let history = try await store.history(of: Fixture.user("a"))
+            let history = try await store.records(of: Fixture.user("a"))
             #expect(history.map(\.appVersion) == ["4.2", "4.2"])
         }
     }
@@ -152,7 +152,7 @@ import Testing
             #expect(try await used() == [.fid], "the day is counted from the first refusal")
             #expect(try await suspect().ended == [fid().device])
             #expect(try await used() == [.fcmToken])
-            let history = try await store.history(of: Fixture.user("a"))
+            let history = try await store.records(of: Fixture.user("a"))
             let ended = history.first { $0.registration.kind == .fid }
             #expect(ended?.state == .invalidated && ended?.reason == "UNREGISTERED")
         }

@@ -69,7 +69,7 @@ import Testing
             _ = try await a.send(
                 .post, "\(RoutesTests.path)/register", #"{"token":"x","platform":"android","environment":"production"}"#
             )
-            let records = try await store.history(of: StoreFixture.user("a", app: Self.app))
+            let records = try await store.records(of: StoreFixture.user("a", app: Self.app))
             let platforms = Dictionary(
                 uniqueKeysWithValues: records.map { ($0.registration.token.secret, $0.platform) })
             #expect(platforms == ["t": .ios, "f": nil, "aa": nil, "x": .android])
@@ -85,19 +85,19 @@ import Testing
             ])
             let listed = try await a.send(.get, "/v1/installations")
             let id = try #require(listed.answer?["registrations"]?.array?.first?["id"]?.string)
-            let other = try #require(try await store.history(of: elsewhere).first).registration.device
+            let other = try #require(try await store.records(of: elsewhere).first).registration.device
             for (phone, uri, status) in [
                 (b, id, HTTPResponse.Status.noContent), (a, other.uuidString, .noContent), (a, "7", .badRequest),
             ] {
                 #expect(try await phone.send(.delete, "/v1/registrations/\(uri)").status == status)
             }
             #expect(try await store.tokens(of: "a", app: Self.app) == ["aa"])
-            #expect(try await store.history(of: elsewhere).map(\.state) == [.active])
+            #expect(try await store.records(of: elsewhere).map(\.state) == [.active])
             for _ in 1...2 {
                 #expect(try await a.send(.delete, "/v1/registrations/\(id)").status == .noContent)
             }
             #expect(try await store.tokens(of: "a", app: Self.app).isEmpty)
-            #expect(try await store.history(of: mine).map(\.state) == [.signedOut])
+            #expect(try await store.records(of: mine).map(\.state) == [.signedOut])
         }
     }
 
@@ -118,7 +118,7 @@ import Testing
             #expect(replaced.status == .ok && replaced.answer?["registrations"]?.array?.count == 1)
             #expect(replaced.answer?["locale"] == JSONValue.null)
             #expect(try await store.tokens(of: "a", app: Self.app) == ["cc"])
-            let states = try await store.history(of: StoreFixture.user("a", app: Self.app)).map(\.reason)
+            let states = try await store.records(of: StoreFixture.user("a", app: Self.app)).map(\.reason)
             #expect(Set(states) == [nil, "the token changed", "the installation dropped it"])
 
             for _ in 1...2 {

@@ -10,7 +10,7 @@ import Testing
     typealias Fixture = StoreFixture
 
     private func states(_ store: RegistrationStore, _ user: String) async throws -> [String: String] {
-        let history = try await store.history(of: Fixture.user(user))
+        let history = try await store.records(of: Fixture.user(user))
         return Dictionary(
             uniqueKeysWithValues: history.map {
                 ($0.registration.token.secret, "\($0.state.rawValue): \($0.reason ?? "")")
@@ -110,11 +110,11 @@ import Testing
                 "de-CH", "Europe/Zurich", "4.2", "com.other"
             )
             try await store.register([claim])
-            let record = try #require(try await store.history(of: Fixture.user("a")).first)
+            let record = try #require(try await store.records(of: Fixture.user("a")).first)
             #expect([record.locale, record.timeZone, record.appVersion] == ["de-CH", "Europe/Zurich", "4.2"])
             #expect(record.registration.topic == "com.other" && record.registration.installation?.rawValue == "phone")
             try await store.register([Fixture.claim("a", "01")])
-            let later = try #require(try await store.history(of: Fixture.user("a")).first)
+            let later = try #require(try await store.records(of: Fixture.user("a")).first)
             #expect(later.locale == nil && later.registration.installation == nil && later.registration.topic == nil)
         }
     }

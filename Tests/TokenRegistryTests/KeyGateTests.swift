@@ -148,7 +148,7 @@ import Testing
                 #expect(answer.body == ["deactivated": deactivated])
             }
             #expect(try await store.tokens(of: "a").isEmpty)
-            #expect(try await store.history(of: Fixture.user("a")).first?.reason == "an operator's word")
+            #expect(try await store.records(of: Fixture.user("a")).first?.reason == "an operator's word")
             try await store.register([claim])
             #expect(try await store.tokens(of: "a") == ["abcd"])
             #expect(try await answer(client, "operator-key", uri + "other", .post).status == .notFound)

@@ -13,9 +13,9 @@ import Testing
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             try await store.register([claim])
-            let first = try #require(try await store.history(of: Fixture.user("a")).first)
+            let first = try #require(try await store.records(of: Fixture.user("a")).first)
             try await store.register([claim])
-            let history = try await store.history(of: Fixture.user("a"))
+            let history = try await store.records(of: Fixture.user("a"))
             #expect(history.count == 1)
             #expect(history[0].registration.registeredAt >= first.registration.registeredAt)
             #expect(history[0].changedAt == first.changedAt)
@@ -57,7 +57,7 @@ import Testing
         try await Fixture.withStore { store, _ in
             let claim = Fixture.claim("a", "01")
             try await store.register([claim])
-            let at = try #require(try await store.history(of: Fixture.user("a")).first).registration.registeredAt
+            let at = try #require(try await store.records(of: Fixture.user("a")).first).registration.registeredAt
             func invalidation(_ since: Timestamp) -> Invalidation {
                 Invalidation(app: Fixture.app, device: claim.device, notRegisteredSince: since, reason: "Unregistered")
             }
@@ -104,7 +104,7 @@ import Testing
             let devices = try await store.devices(of: [Fixture.user("a")])[0]
             #expect(devices.map(\.environment) == [.production])
             #expect(devices.map(\.device) == [Fixture.claim("a", "01").device])
-            let states = try await store.history(of: Fixture.user("a")).map(\.state)
+            let states = try await store.records(of: Fixture.user("a")).map(\.state)
             #expect(Set(states) == [.active, .replaced])
         }
     }
@@ -249,7 +249,7 @@ import Testing
             let claim = Fixture.claim("a", "01")
             for _ in 0..<25 {
                 try await store.register([claim])
-                let at = try #require(try await store.history(of: Fixture.user("a")).first).registration.registeredAt
+                let at = try #require(try await store.records(of: Fixture.user("a")).first).registration.registeredAt
                 try await eventually("the clock moves on") { Timestamp.now.milliseconds > at.milliseconds }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await store.register([claim]) }

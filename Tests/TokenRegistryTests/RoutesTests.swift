@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing
@@ -119,6 +120,29 @@ import Testing
             try await client.execute(
                 uri: "/v1/operator/devices?app=shared", method: .get, headers: Self.headers("operator-key")
             ) { #expect($0.status == .badRequest) }
+        }
+    }
+
+    @Test func `an operator sees why a registration cannot be read, and the user's other devices`() async throws {
+        let app = try #require(AppID(rawValue: "shared"))
+        try await Self.withRoutes { client, store in
+            try await store.register([StoreFixture.claim("456", "abcd", app: app)])
+            try await store.database.execute(
+                """
+                INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, kind,
+                    registered_at, state_changed_at)
+                VALUES ('11111111-1111-4111-8111-111111111111', 'shared', '456', 'apns', 'production', 'ff', 'hologram',
+                    now(), now())
+                """)
+            let uri = "/v1/operator/devices?app=shared&user=456"
+            try await client.execute(uri: uri, method: .get, headers: Self.headers("operator-key")) { response in
+                #expect(response.status == .ok)
+                let devices = try #require(try Self.json(response)["devices"]?.array)
+                #expect(devices.count == 2 && devices.contains { $0["token"] == "abcd… (4 characters)" })
+                let unreadable = try #require(devices.first { $0["unreadable"] != nil })
+                #expect(unreadable["device"] == "11111111-1111-4111-8111-111111111111")
+                #expect(unreadable["unreadable"]?.string?.contains("“kind”") == true)
+            }
         }
     }
 

@@ -102,6 +102,24 @@ import Testing
         }
     }
 
+    @Test func `a device history shows a row that cannot be read with the reason, and the others`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("a", "01"), Fixture.claim("b", "02", app: Self.other)])
+            try await Self.addUnreadable(to: pool)
+            let history = try await store.history(of: Fixture.user("a"))
+            #expect(history.compactMap(\.record).map(\.registration.token.secret) == ["01"])
+            let reasons = history.compactMap { entry in
+                if case .unreadable(let device, let reason) = entry { return device == nil ? "no id" : reason }
+                return nil
+            }
+            #expect(reasons.count == 1 && reasons.allSatisfy { $0.contains("“kind”") && !$0.contains("hologram") })
+            // The user's own list has the rows that can be read.
+            let own = try await store.registrations(of: Fixture.user("a"))
+            #expect(own.map(\.registration.token.secret) == ["01"])
+            #expect(try await store.records(of: Fixture.user("b", app: Self.other)).count == 1)
+        }
+    }
+
     @Test func `the sweepers go on over rows that nobody can read`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.addUnreadable(to: pool)

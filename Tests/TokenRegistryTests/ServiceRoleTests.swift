@@ -69,7 +69,7 @@ import Testing
             _ = try await store.deactivate([word])
             #expect(try await SweepStore(service).advance(now: .now) == .finished(changed: 0, deleted: 0))
             #expect(try await store.erase(Fixture.user("a")) == 4)
-            #expect(try await store.history(of: Fixture.user("a")).count == 4)
+            #expect(try await store.records(of: Fixture.user("a")).count == 4)
             let topic = AudienceFixture.member("b", .topic(AudienceFixture.name("t")))
             #expect(try await MembershipStore(service).apply([topic]) == 1)
             let campaigns = CampaignStore(service)

@@ -2,6 +2,7 @@ import Foundation
 import Postgres
 import PushProtocol
 import TestSupport
+import Testing
 
 @testable import TokenRegistry
 
@@ -34,6 +35,11 @@ enum StoreFixture {
 }
 
 extension RegistrationStore {
+    /// The rows of a user's device history, all of which can be read.
+    func records(of user: AppUser) async throws -> [RegistrationRecord] {
+        try await history(of: user).map { try #require($0.record) }
+    }
+
     /// The tokens that a send to the user would go to.
     func tokens(of user: String, app: AppID = StoreFixture.app) async throws -> [String] {
         let key = StoreFixture.user(user, app: app)

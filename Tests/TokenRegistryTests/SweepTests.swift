@@ -39,7 +39,7 @@ import Testing
             #expect(try await sweep(sweeper) == 7)
             #expect(try await sweep(sweeper) == 0)
             #expect(try await store.tokens(of: "a") == ["01", "02", "03", "06", "07", "08"])
-            let records = try await store.history(of: Fixture.user("a"))
+            let records = try await store.records(of: Fixture.user("a"))
             let flagged = records.filter { $0.staleSince != nil }.map(\.registration.token.secret)
             #expect(flagged.sorted() == ["02", "03", "04", "05", "06", "07", "08"])
             let ended = records.filter { $0.state == .stale }
@@ -124,7 +124,7 @@ import Testing
             #expect(try await sweep(SweepStore(pool)) == 2)
             try await store.register([Fixture.claim("a", "01"), Fixture.claim("a", "02", .fcm)])
             #expect(try await store.tokens(of: "a") == ["01", "02"])
-            let records = try await store.history(of: Fixture.user("a"))
+            let records = try await store.records(of: Fixture.user("a"))
             #expect(records.allSatisfy { $0.staleSince == nil && $0.state == .active })
             #expect(try await sweep(SweepStore(pool)) == 0)
         }

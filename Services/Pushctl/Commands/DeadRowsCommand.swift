@@ -59,7 +59,7 @@ struct DeadRowsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove dead rows permanently. Without --yes, only count them.",
             discussion: """
-                A row of rules.held, inbox, report, badge or digest is deleted. A crowd ends where it stands. A person has the
+                A row of rules.held, inbox, report, badge, digest or member is deleted. A crowd ends where it stands. A person has the
                 usual settings again.
                 """)
         @OptionGroup var selection: Selection

@@ -43,6 +43,7 @@ struct DeadRowTable: Hashable, Sendable {
         DeadRowTable(schema: "rules", table: "report", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "inbox", key: ["notification"]),
         DeadRowTable(schema: "rules", table: "person", key: ["app", "user_id"], drop: .resetPerson),
+        DeadRowTable(schema: "rules", table: "member", key: ["app", "circle", "user_id"]),
         DeadRowTable(schema: "registry", table: "outbox", key: ["id"]),
         DeadRowTable(schema: "feedback", table: "evidence", key: ["notification_id", "device_id"]),
     ]

@@ -19,16 +19,6 @@ extension PostgresTransaction {
         return rules
     }
 
-    /// The next members of a circle, whatever their role.
-    func part(of circle: Circle, in app: AppID, after told: String) async throws -> CrowdPage.Part {
-        var members: [Circle.Member] = []
-        for row in try await query(CrowdRows.members(of: circle, in: app, after: told)) {
-            members.append(
-                Circle.Member(user: try row.decode(UserID.self, at: 0), role: try row.decode(String?.self, at: 1)))
-        }
-        return CrowdPage.Part(circle: circle, members: members, isFull: members.count == Crowd.step)
-    }
-
     /// What was decided in the step that nobody knows to have been published.
     func decided(of crowd: Crowd, upTo decided: String) async throws -> [(user: UserID, id: UUID, Judgement.Answer)] {
         try await query(CrowdRows.decisions(crowd, upTo: decided)).compactMap { row in
@@ -111,14 +101,6 @@ enum CrowdRows {
     static func dead(_ row: PostgresRow) throws(PostgresError) -> DeadRow {
         Key(event: try row.decode(at: 5), rule: try row.decode(at: 1)).dead(
             .unreadable, app: try row.decode(String?.self, at: 6))
-    }
-
-    fileprivate static func members(of circle: Circle, in app: AppID, after told: String) -> SQL {
-        """
-        SELECT user_id, role FROM rules.member
-        WHERE app = \(app.rawValue) AND circle = \(circle.group) AND NOT has_left AND user_id > \(told)
-        ORDER BY user_id LIMIT \(Crowd.step)
-        """
     }
 
     fileprivate static func decisions(_ crowd: Crowd, upTo decided: String) -> SQL {

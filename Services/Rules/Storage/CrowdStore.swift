@@ -127,7 +127,7 @@ struct CrowdStore: Sendable {
     ) async throws -> CrowdPage {
         var parts: [CrowdPage.Part] = []
         for circle in statement.circles {
-            parts.append(try await transaction.part(of: circle, in: crowd.event.app, after: crowd.told))
+            parts.append(try await transaction.part(of: circle, in: crowd.event.app, after: crowd.told, logger))
         }
         return CrowdPage(statement, after: crowd.told, parts)
     }

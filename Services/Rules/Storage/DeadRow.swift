@@ -14,7 +14,7 @@ struct DeadRow: Hashable, Sendable {
 
     /// A table of the schema `rules` whose rows can be dead.
     enum Table: String, Sendable, CaseIterable {
-        case held, crowd, digest, badge, report, inbox, person
+        case held, crowd, digest, badge, report, inbox, person, member
         case digestItem = "digest_item"
         case preferenceChange = "preference_change"
 
@@ -25,6 +25,7 @@ struct DeadRow: Hashable, Sendable {
             case .crowd: [("event", "uuid"), ("rule", "text")]
             case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
             case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]
+            case .member: [("app", "text"), ("circle", "text"), ("user_id", "text")]
             case .badge, .person, .preferenceChange: [("app", "text"), ("user_id", "text")]
             }
         }

@@ -86,7 +86,7 @@ struct DecisionStore: Sendable {
                 statement.circles.map { GroupKey(app: event.record.app, group: $0.group) }
             }
         }
-        let members = try await transaction.members(of: Set(fresh), atMost: Crowd.threshold + 1)
+        let members = try await transaction.members(of: Set(fresh), atMost: Crowd.threshold + 1, logger)
         for index in events.indices {
             let record = events[index].record
             let memory = seen[record.key]

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
@@ -11,16 +12,44 @@ struct GroupKey: Hashable, Comparable, Sendable {
 }
 
 extension PostgresTransaction {
-    /// Who belongs to these groups, by the bytes of their ids; of each so many.
-    func members(of groups: Set<GroupKey>, atMost limit: Int) async throws -> [GroupKey: [Circle.Member]] {
+    /// Who belongs to these groups, by the bytes of their ids; of each so many. A member that cannot be read is marked as
+    /// dead (``DeadRow``), and the others are returned.
+    func members(
+        of groups: Set<GroupKey>, atMost limit: Int, _ logger: Logger
+    ) async throws -> [GroupKey: [Circle.Member]] {
         guard !groups.isEmpty else { return [:] }
         var members: [GroupKey: [Circle.Member]] = [:]
+        var dead: [DeadRow] = []
         for row in try await query(MemberRows.select(groups.sorted(), limit)) {
             let key = GroupKey(app: try row.decode(AppID.self, at: 0), group: try row.decode(String.self, at: 1))
-            members[key, default: []].append(
-                Circle.Member(user: try row.decode(UserID.self, at: 2), role: try row.decode(String?.self, at: 3)))
+            do {
+                members[key, default: []].append(try Circle.Member(row, at: 2))
+            } catch {
+                dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 2)))
+            }
         }
+        try await bury(dead, logger)
         return members
+    }
+
+    /// The next members of a circle, whatever their role. A member that cannot be read is marked as dead.
+    func part(
+        of circle: Circle, in app: AppID, after told: String, _ logger: Logger
+    ) async throws -> CrowdPage.Part {
+        let key = GroupKey(app: app, group: circle.group)
+        var members: [Circle.Member] = []
+        var dead: [DeadRow] = []
+        let rows = try await query(MemberRows.next(in: key, after: told))
+        for row in rows {
+            do {
+                members.append(try Circle.Member(row, at: 0))
+            } catch {
+                dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 0)))
+            }
+        }
+        try await bury(dead, logger)
+        let end = rows.count == Crowd.step ? try rows.last?.decode(String.self, at: 0) : nil
+        return CrowdPage.Part(circle: circle, members: members, end: end)
     }
 
     /// Keeps what events tell of groups: the last word about a member counts, by the upstream's clock, in whatever order
@@ -46,13 +75,35 @@ extension PostgresTransaction {
     }
 }
 
+extension Circle.Member {
+    /// - Parameter place: of the column with the user; the role is in the next one.
+    fileprivate init(_ row: PostgresRow, at place: Int) throws(PostgresError) {
+        self.init(user: try row.decode(UserID.self, at: place), role: try row.decode(String?.self, at: place + 1))
+    }
+}
+
 private enum MemberRows {
+    static func dead(_ key: GroupKey, user: String) -> DeadRow {
+        DeadRow(
+            table: .member, app: key.app.rawValue, key: [key.app.rawValue, key.group, user], reason: .unreadable)
+    }
+
+    static func next(in key: GroupKey, after told: String) -> SQL {
+        """
+        SELECT user_id, role FROM rules.member
+        WHERE app = \(key.app.rawValue) AND circle = \(key.group) AND NOT has_left AND dead_at IS NULL
+            AND user_id > \(told)
+        ORDER BY user_id LIMIT \(Crowd.step)
+        """
+    }
+
     static func select(_ groups: [GroupKey], _ limit: Int) -> SQL {
         """
         SELECT new.app, new.circle, member.user_id, member.role
         FROM unnest(\(groups.map(\.app.rawValue)), \(groups.map(\.group))) AS new (app, circle), LATERAL (
             SELECT user_id, role FROM rules.member
             WHERE member.app = new.app AND member.circle = new.circle AND NOT has_left
+                AND dead_at IS NULL
             ORDER BY user_id LIMIT \(limit)
         ) AS member ORDER BY new.app, new.circle, member.user_id
         """
@@ -84,7 +135,8 @@ private enum MemberRows {
                 AND told_at > \(moment.date))
             ORDER BY user_id
             ON CONFLICT (app, circle, user_id) DO UPDATE
-                SET role = EXCLUDED.role, has_left = EXCLUDED.has_left, at = EXCLUDED.at
+                SET role = EXCLUDED.role, has_left = EXCLUDED.has_left, at = EXCLUDED.at, dead_at = NULL,
+                    dead_reason = NULL
                 WHERE member.at <= EXCLUDED.at
             """
     }

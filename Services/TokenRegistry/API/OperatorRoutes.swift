@@ -70,6 +70,16 @@ extension Census.Count {
     }
 }
 
+extension HistoryEntry {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .record(let record): record.json
+        case .unreadable(let device, let reason):
+            ["device": .optional(device?.uuidString.lowercased()), "unreadable": .string(reason)]
+        }
+    }
+}
+
 extension RegistrationRecord {
     fileprivate var json: JSONValue {
         [

@@ -82,6 +82,31 @@ extension RegistrationRecord {
     }
 }
 
+/// One row of a user's device history.
+enum HistoryEntry: Hashable, Sendable {
+    case record(RegistrationRecord)
+    /// A row that this build cannot read. The reason names the column and holds no value.
+    case unreadable(device: UUID?, reason: String)
+
+    /// - Parameter row: of ``RegistrationRecord/columns``.
+    init(_ row: PostgresRow, of app: AppID) {
+        do throws(PostgresError) {
+            self = .record(try RegistrationRecord(row))
+        } catch {
+            UnreadableRegistrations.count(of: app)
+            self = .unreadable(device: try? row.decode(UUID.self, at: 0), reason: error.detail)
+        }
+    }
+
+    /// `nil` for a row that cannot be read.
+    var record: RegistrationRecord? {
+        switch self {
+        case .record(let record): record
+        case .unreadable: nil
+        }
+    }
+}
+
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
 /// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |

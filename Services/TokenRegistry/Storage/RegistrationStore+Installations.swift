@@ -28,10 +28,8 @@ extension RegistrationStore {
             let ended = try await transaction.query(
                 Self.ending(installation, of: user, except: kept, at: moment, .dropped)
             ).ended
-            var records: [RegistrationRecord] = []
-            for row in try await transaction.query(Self.possession(of: installation, by: user)) {
-                records.append(try RegistrationRecord(row))
-            }
+            let records = try await transaction.query(Self.possession(of: installation, by: user))
+                .compactMap { HistoryEntry($0, of: installation.app).record }
             return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
     }
@@ -63,18 +61,17 @@ extension RegistrationStore {
     func registrations(
         on installation: Installation, of user: UserID
     ) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possession(of: installation, by: user))
+        try await records(Self.possession(of: installation, by: user), of: installation.app)
     }
 
     /// Everything that a user has in an app, one installation after the other, what has none last.
     func registrations(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possessions(of: user))
+        try await records(Self.possessions(of: user), of: user.app)
     }
 
-    private func records(_ query: SQL) async throws(PostgresError) -> [RegistrationRecord] {
-        var records: [RegistrationRecord] = []
-        for row in try await database.query(query) { records.append(try RegistrationRecord(row)) }
-        return records
+    /// The rows that can be read. The others are counted (``UnreadableRegistrations``).
+    private func records(_ query: SQL, of app: AppID) async throws(PostgresError) -> [RegistrationRecord] {
+        try await database.query(query).compactMap { HistoryEntry($0, of: app).record }
     }
 
     static func possession(of installation: Installation, by user: UserID) -> SQL {

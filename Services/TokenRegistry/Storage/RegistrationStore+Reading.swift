@@ -64,11 +64,10 @@ extension RegistrationStore {
         """
     }
 
-    /// Everything known about one user's devices, the latest first, for operators.
-    func history(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
-        var records: [RegistrationRecord] = []
-        for row in try await database.query(Self.record(of: user)) { records.append(try RegistrationRecord(row)) }
-        return records
+    /// Everything known about one user's devices, the latest first, for operators. A row that cannot be read is an entry with
+    /// the reason.
+    func history(of user: AppUser) async throws(PostgresError) -> [HistoryEntry] {
+        try await database.query(Self.record(of: user)).map { HistoryEntry($0, of: user.app) }
     }
 
     /// Present and past lie in an index each.

@@ -167,7 +167,7 @@ struct ConnectionLoop<Role: ConnectionRole> {
             logger.warning("the broker takes no messages for now", metadata: ["reason": "\(reason)"])
             role.blocked(true)
         case .unblocked:
-            connection.limitUnsent(Connection.unsentLimit)
+            connection.limitUnsent(configuration.timeouts.unsent)
             link.state = .connected
             logger.info("the broker takes messages again")
             role.blocked(false)

@@ -35,6 +35,8 @@ package struct AMQPConfiguration: Sendable {
         package var call: Duration = .seconds(10)
         /// What a graceful shutdown waits for confirms, or for deliveries in hand to be settled.
         package var drain: Duration = .seconds(10)
+        /// How long sent data may wait for a peer that takes none. An alarm at the broker lifts the limit as long as it lasts.
+        package var unsent: Duration = .seconds(30)
 
         package init() {}
     }

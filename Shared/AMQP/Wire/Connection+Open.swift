@@ -18,7 +18,7 @@ extension Connection {
         }
         var connection = Connection(state: state, peer: "\(host)")
         try connection.connect(host, configuration)
-        connection.tuneSocket()
+        connection.tuneSocket(unsent: configuration.timeouts.unsent)
         try connection.login(configuration, name: name, heartbeat: heartbeat ?? configuration.heartbeat)
         try connection.openChannel(channel)
         return connection
@@ -92,22 +92,19 @@ extension Connection {
         return socket
     }
 
-    /// A peer that vanished is noticed by the kernel too: unsent data after 30 s, silence after 15 + 3 × 5 s.
-    private func tuneSocket() {
-        limitUnsent(Self.unsentLimit)
+    /// A peer that vanished is noticed by the kernel too: unsent data after the configured time, silence after 15 + 3 × 5 s.
+    private func tuneSocket(unsent: Duration) {
+        limitUnsent(unsent)
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
         set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, 15)
         set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, 5)
         set(Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
     }
 
-    /// How long data may stay unsent.
-    static let unsentLimit = Duration.seconds(30)
-
     /// Sets how long data may stay unsent before the kernel breaks the connection; `nil` for no limit. Linux applies the
     /// limit to a live peer that reads nothing as well, such as a broker with an alarm.
     func limitUnsent(_ limit: Duration?) {
-        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: (limit ?? .zero).components.seconds * 1000))
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: Int((limit ?? .zero) / .milliseconds(1))))
     }
 
     /// Best effort: heartbeats find out as well, only later.

@@ -79,19 +79,70 @@ struct SilenceTests {
                 try await RealBroker.withPublisher(RealBroker.configuration(through: proxy)) { publisher in
                     let answer = try await publisher.publish([.to(queue, "first")])
                     #expect(answer == [.confirmed])
-                    // connection.blocked("low on memory"): class 10, method 60, on channel 0.
-                    let reason = Array("low on memory".utf8)
-                    let blocked = [0, 10, 0, 60, UInt8(reason.count)] + reason
-                    proxy.inject([1, 0, 0, 0, 0, 0, UInt8(blocked.count)] + blocked + [0xCE])
+                    proxy.inject(Self.blocked("low on memory"))
                     try await eventually { publisher.state == .blocked(reason: "low on memory") }
                     let publishing = Task { try await publisher.publish([.to(queue, "second")]) }
                     try await eventually { publisher.state == .blocked(reason: "low on memory") }
                     #expect(try await RealBroker.status(queue)?.messages == 1)
-                    proxy.inject([1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 61, 0xCE])  // connection.unblocked
+                    proxy.inject(Self.unblocked)
                     #expect(try await publishing.value == [.confirmed])
                     #expect(publisher.state == .connected)
                 }
             }
         }
     }
+
+    /// Linux applies TCP_USER_TIMEOUT to a live peer that reads nothing as well. During an alarm RabbitMQ reads nothing.
+    @Test(arguments: [false, true])
+    func `unsent data breaks a connection after its limit, and never during an alarm`(_ isAlarm: Bool) async throws {
+        try await RealBroker.withQueue { queue in
+            try await RealBroker.withProxy { proxy in
+                var configuration = try RealBroker.configuration(through: proxy)
+                configuration.timeouts.unsent = .seconds(2)
+                // More than the receiver's buffer holds, and less than the sender's.
+                let window = AMQPPublishWindow(messages: 500, bytes: 1_000_000)
+                try await RealBroker.withPublisher(configuration, window: window) { publisher in
+                    #expect(try await publisher.publish([.to(queue, "first")]) == [.confirmed])
+                    // Nobody reads: the receiver's buffer is full soon, and the rest waits in the kernel of the sender.
+                    proxy.freeze()
+                    let body = String(repeating: "x", count: 4000)
+                    let messages = (0..<200).map { AMQPMessage.to(queue, body, id: "\($0)") }
+                    let publishing = Task { try await publisher.publish(messages) }
+                    if isAlarm {
+                        proxy.inject(Self.blocked("low on memory"))
+                        let blocked = AMQPConnectionState.blocked(reason: "low on memory")
+                        try await eventually("the alarm") { publisher.state == blocked }
+                        let end = ContinuousClock.now + configuration.timeouts.unsent * 4
+                        try await eventually("the end of the alarm, or of the connection") {
+                            ContinuousClock.now > end || publisher.state != blocked
+                        }
+                        #expect(publisher.state == blocked)
+                        proxy.thaw()
+                        proxy.inject(Self.unblocked)
+                    } else {
+                        // Heartbeats find out after 40 s.
+                        try await eventually("the loss of the connection", within: .seconds(15)) {
+                            guard case .connecting(_, let error?) = publisher.state else { return false }
+                            return error.code == .connectionLost
+                        }
+                        proxy.cut()
+                        proxy.thaw()
+                    }
+                    #expect(try await publishing.value.allSatisfy { $0 == .confirmed })
+                    let count = try await RealBroker.status(queue)?.messages
+                    // On one connection each message is published once.
+                    #expect(isAlarm ? count == 201 && proxy.accepted == 1 : proxy.accepted > 1)
+                }
+            }
+        }
+    }
+
+    /// The frame `connection.blocked` with this reason: class 10, method 60, on channel 0.
+    private static func blocked(_ reason: String) -> [UInt8] {
+        let method = [0, 10, 0, 60, UInt8(reason.utf8.count)] + Array(reason.utf8)
+        return [1, 0, 0, 0, 0, 0, UInt8(method.count)] + method + [0xCE]
+    }
+
+    /// The frame `connection.unblocked`.
+    private static let unblocked: [UInt8] = [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 61, 0xCE]
 }

@@ -73,6 +73,60 @@ import Testing
         }
     }
 
+    @Test func `a member row that cannot be read fails no event, and the other members are told`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            try await Self.addMembers(2, "u-0001", to: place)
+            let handler = EventHandler(
+                shelf: place.shelf, store: place.decisions, now: { place.clock.now })
+            // One batch, the bad app first.
+            let batch = try [WorkerIsolationTests.bad, WorkerIsolationTests.good].map { app in
+                let event = cloudEvent(
+                    id: UUID().uuidString,
+                    data: #"{"users":[],"name":"\#(app)","room":7,"at":"2026-01-20T12:00:00Z"}"#)
+                let inbound = delivered(event, routingKey: "\(app).thing.happened").at(place.clock.now)
+                return Delivery(inbound: inbound, message: try handler.decode(inbound))
+            }
+            #expect(try await handler.handle(batch).map(\.disposition) == [.done, .done])
+            let told = try await place.pool.query(
+                "SELECT app || ' ' || user_id FROM rules.decision JOIN rules.event ON key = event ORDER BY 1"
+            ).map { try $0.decode(String.self, at: 0) }
+            #expect(told == ["bad u-0001", "bad u-0002", "good u-0001", "good u-0002"])
+            #expect(try await place.dead(.member) == ["unreadable"])
+        }
+    }
+
+    @Test func `a large group is told around a member row that cannot be read`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            // The unreadable row is the last one of the first step.
+            try await Self.addMembers(1100, "u-0499", to: place)
+            try await place.happen(room: 7)
+            var steps = 0
+            while try await place.teller.tellNext(), steps < 20 { steps += 1 }
+            #expect(try place.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
+            #expect(try await place.count("rules.decision WHERE user_id LIKE 'u-%'") == 2200)
+            #expect(try await place.dead(.member) == ["unreadable"])
+            #expect(try await place.dead(.crowd).isEmpty)
+        }
+    }
+
+    /// The members `u-0001`, `u-0002` … of the group 7 in both apps; in the bad one also a member whose id begins with
+    /// `prefix` and is too long.
+    private static func addMembers(_ count: Int, _ prefix: String, to place: Place) async throws {
+        for app in [WorkerIsolationTests.bad, WorkerIsolationTests.good] {
+            try await place.pool.execute(
+                """
+                INSERT INTO rules.member (app, circle, user_id, has_left, at)
+                SELECT \(app.rawValue), '7', 'u-' || lpad(n::text, 4, '0'), false, now()
+                FROM generate_series(1, \(count)) AS n
+                """)
+        }
+        try await place.pool.execute(
+            """
+            INSERT INTO rules.member (app, circle, user_id, has_left, at)
+            VALUES ('bad', '7', \(prefix) || repeat('x', 300), false, now())
+            """)
+    }
+
     @Test func `stored settings are read member by member where they cannot be read whole`() {
         let (value, isWhole) = PersonalSettings.stored(
             #"{"enabled":false,"zone":"Nowhere","language":"de","mutes":{"a":{"muted":true},"b":[]},"digest_time":"25:00"}"#

@@ -25,6 +25,9 @@ struct DevicesCommand: AsyncParsableCommand {
         }
 
         static func line(_ device: JSONValue) -> String {
+            if let reason = device["unreadable"]?.string {
+                return "\(device["device"]?.string ?? "–")  unreadable: \(reason)"
+            }
             let columns = ["device", "provider", "environment", "kind", "token", "state", "registered_at"]
             let notes = [device["reason"]?.string, device["stale_since"]?.string.map { "stale since \($0)" }]
                 .compactMap { $0 }

@@ -26,18 +26,19 @@ struct CrowdPage: Hashable, Sendable {
     /// Up to whom everybody was looked at; `nil`: there is nobody after these.
     var end: String?
 
-    /// A part of a group: members after some user, and whether there may be more.
+    /// A part of a group: members after some user.
     struct Part: Hashable, Sendable {
         var circle: Circle
         var members: [Circle.Member]
-        var isFull: Bool
+        /// The id of the last row read when the group may have more members; `nil` at the group's end.
+        var end: String?
     }
 
     /// - Parameters:
     ///   - statement: with everybody whom the event names.
     ///   - parts: of its groups, all after `told`.
     init(_ statement: EventCase.Statement, after told: String, _ parts: [Part], limit: Int = Crowd.step) {
-        let horizon = parts.filter(\.isFull).compactMap { $0.members.last?.user.rawValue }.min(by: CrowdPage.precedes)
+        let horizon = parts.compactMap(\.end).min(by: CrowdPage.precedes)
         var named = statement
         named.recipients.removeAll { !CrowdPage.precedes(told, $0.user.rawValue) }
         let members = parts.flatMap { part in part.members.filter(part.circle.takes).map(\.user) }

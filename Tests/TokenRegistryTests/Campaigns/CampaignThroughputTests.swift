@@ -1,0 +1,169 @@
+import AMQP
+import Foundation
+import Messaging
+import Postgres
+import PushProtocol
+import ServiceLifecycle
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TokenRegistry
+
+/// The price of a campaign step's confirms (decision 89), on a real broker and a real database.
+@Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))
+struct CampaignThroughputTests {
+    typealias Fixture = StoreFixture
+
+    /// The most time that a step's publishes may take, as a multiple of plain confirmed publishing of the same pushes: the
+    /// cursor adds one more wait for the broker.
+    private static let bound = 2.0
+    private static let devices = 100_000
+    /// The queue of the cursor of the transactions.
+    private static let scratch = "throughput.cursors"
+
+    /// The pushes of each step are also published alone, and in an AMQP transaction as before decision 89, right after the
+    /// step: the load of other tests weighs on all three alike.
+    @Test func `a step with confirms takes less than twice the time of plain confirmed publishing`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await Self.fill(pool)
+            try await TestBroker.withVirtualHost { url in
+                let configuration = try AMQPConfiguration(url: url, connectionName: "throughput tests")
+                try await AMQPAdministrator.with(configuration, logger: .silent) { administrator in
+                    try await Topology(apps: [Fixture.app]).apply(using: administrator)
+                    try await administrator.declareQueue(name: Self.scratch, arguments: ["x-queue-type": "quorum"])
+                    let publisher = AMQPPublisher(configuration: configuration, logger: .silent)
+                    let consumer = AMQPConsumer(configuration: configuration, logger: .silent)
+                    let bus = MeteredBus(AMQPBus(publisher: publisher, consumer: consumer))
+                    let transactor = try AMQPTransactor(configuration, logger: .silent)
+                    try await withServices([publisher, consumer]) {
+                        let times = try await Self.walk(CampaignStore(pool), bus, publisher, transactor)
+                        let sent = try await administrator.queueStatus(
+                            WorkQueue.senderPushes(.apns, .bulk, Fixture.app).name)
+                        #expect((sent?.messages ?? 0) == 3 * times.pushes)
+                        print("CampaignThroughputTests: \(times)")
+                        #expect(times.steps >= Self.devices / CampaignSteps.usualSize)
+                        #expect(times.confirmed / times.plain < Self.bound)
+                    }
+                    await transactor.close()
+                }
+            }
+        }
+    }
+
+    private struct Times: Sendable, CustomStringConvertible {
+        var steps = 0
+        var pushes = 0
+        /// The whole steps, with the database's part.
+        var whole = Duration.zero
+        /// The publishes of the steps: pushes, then the cursor.
+        var confirmed = Duration.zero
+        /// The same pushes, published with confirms.
+        var plain = Duration.zero
+        /// The same pushes and a cursor, in AMQP transactions.
+        var transacted = Duration.zero
+
+        var description: String {
+            func ms(_ duration: Duration) -> String { String(format: "%.1f ms", duration / .milliseconds(steps)) }
+            return """
+                \(steps) steps of \(pushes) pushes; a step takes \(ms(whole)), its publishes \(ms(confirmed)), plain confirmed \
+                publishing \(ms(plain)) (ratio \(String(format: "%.2f", confirmed / plain))), an AMQP transaction \
+                \(ms(transacted)) (ratio \(String(format: "%.2f", confirmed / transacted)))
+                """
+        }
+    }
+
+    /// Walks through a campaign to its end, one step after the other.
+    private static func walk(
+        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher, _ transactor: AMQPTransactor
+    ) async throws -> Times {
+        let notification = AudienceFixture.notification(.everyone)
+        let cursors = try await store.open(notification, to: try #require(notification.audience))
+        let first = try cursors.map {
+            try Outbound($0, to: .devices, routingKey: RoutingKey.campaignCursor).message(from: "token-registry")
+        }
+        let cursor = AMQPMessage(exchange: "", routingKey: scratch, body: first[0].body)
+        _ = try await publisher.publish(first + [cursor])
+        let runner = CampaignRunner(
+            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, courtesy: Courtesy(), logger: .silent)
+        let subscription = bus.subscribe(queue: WorkQueue.registryCampaigns.name, prefetch: 1)
+        var times = Times()
+        for await burst in subscription.deliveries {
+            for delivery in burst {
+                _ = bus.take()
+                var begin = ContinuousClock.now
+                await runner.handle(delivery)
+                let whole = begin.duration(to: .now)
+                let (messages, spent) = bus.take()
+                let pushes = messages.filter { $0.exchange == ExchangeName.pushes.name }
+                guard !pushes.isEmpty else { continue }
+                times.steps += 1
+                times.pushes += pushes.count
+                times.whole += whole
+                times.confirmed += spent
+                begin = .now
+                let answers = try await publisher.publish(pushes)
+                times.plain += begin.duration(to: .now)
+                #expect(answers.allSatisfy { $0 == .confirmed })
+                let taken = try #require(try await transactor.take(from: scratch))
+                begin = .now
+                let returned = try await transactor.commit(pushes + [cursor], settling: taken)
+                times.transacted += begin.duration(to: .now)
+                #expect(returned.isEmpty)
+            }
+            if try await isDone(store) { break }
+        }
+        await subscription.cancel()
+        return times
+    }
+
+    private static func isDone(_ store: CampaignStore) async throws -> Bool {
+        try await store.database.query("SELECT state FROM registry.campaign").single(String.self) == "done"
+    }
+
+    private static func fill(_ pool: PostgresPool) async throws {
+        try await pool.execute(
+            """
+            INSERT INTO registry.registration (device_id, app, user_id, provider, environment, token, registered_at,
+                state_changed_at)
+            SELECT gen_random_uuid(), \(Fixture.app.rawValue), 'user-' || n, 'apns', 'production', md5(n::text), now(),
+                now()
+            FROM generate_series(1, \(devices)) AS n
+            """)
+        try await pool.execute("ANALYZE registry.registration")
+    }
+}
+
+/// Adds up how long publishing took, and keeps what was published.
+private final class MeteredBus: MessageBus {
+    private let bus: AMQPBus
+    private let published = Mutex<(messages: [AMQPMessage], spent: Duration)>(([], .zero))
+
+    init(_ bus: AMQPBus) { self.bus = bus }
+
+    /// Returns what was published since the last call, and the time that it took.
+    func take() -> (messages: [AMQPMessage], spent: Duration) {
+        published.withLock { published in
+            defer { published = ([], .zero) }
+            return published
+        }
+    }
+
+    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
+        bus.subscribe(queue: queue, prefetch: prefetch)
+    }
+    func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
+    func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
+    func reject(_ tags: [AMQPDeliveryTag]) { bus.reject(tags) }
+
+    func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
+        let begin = ContinuousClock.now
+        let answers = try await bus.publish(messages)
+        let spent = begin.duration(to: .now)
+        published.withLock {
+            $0.messages += messages
+            $0.spent += spent
+        }
+        return answers
+    }
+}
