@@ -16,10 +16,12 @@ import ServiceKit
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let settings = try FeedbackSettings(context.settings)
         let database = try context.database(schema: "feedback", migration: 6)
+        let clock = DatabaseClock(database.pool)
         let bus = try context.bus(queues: [.feedbackOutcomes, .feedbackErasures], publishingTo: [.devices])
         let stage = try context.stage(
             queues: [.feedbackOutcomes], on: bus,
-            handler: OutcomeHandler(store: EvidenceStore(database.pool, settlingTime: settings.settlingTime)))
+            handler: OutcomeHandler(
+                store: EvidenceStore(database.pool, settlingTime: settings.settlingTime, now: clock.now)))
         let erasures = try context.stage(
             "erasures", queues: [.feedbackErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(database.pool)))
@@ -29,8 +31,8 @@ import ServiceKit
         let judge = Judge(
             store: store, retention: settings.retention,
             publisher: CommandPublisher(
-                service: context.name, store: store, bus: bus.bus, now: { .now }, logger: context.logger),
-            logger: context.logger)
+                service: context.name, store: store, bus: bus.bus, now: clock.now, logger: context.logger),
+            now: clock.now, logger: context.logger)
         context.readiness.register("guard") { judge.condition }
         return ServiceAssembly(database.services + bus.services + [judge, stage, erasures])
     }

@@ -74,8 +74,11 @@ import ServiceKit
         let relay = OutboxRelay(
             service: context.name, store: OutboxStore(database.pool), bus: bus.bus, logger: context.logger)
         let terms = try RetentionTerms(context.settings)
-        let sweeper = StaleSweeper(store: SweepStore(database.pool, terms: terms), logger: context.logger)
-        let history = HistorySweeper(store: HistoryStore(database.pool, terms: terms), logger: context.logger)
+        let clock = DatabaseClock(database.pool)
+        let sweeper = StaleSweeper(
+            store: SweepStore(database.pool, terms: terms), now: clock.now, logger: context.logger)
+        let history = HistorySweeper(
+            store: HistoryStore(database.pool, terms: terms), now: clock.now, logger: context.logger)
         let probe = QueueDepthProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
             service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },

@@ -1,8 +1,9 @@
-"""`deploy/local/test` reports suites that fail once and then pass alone, and fails when there are more than two."""
+"""`deploy/local/test` reports suites and system tests that fail once and then pass alone, and fails above two of them."""
 
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -41,3 +42,41 @@ def test_unsteady_suites_are_counted(tmp_path, suites, status):
     assert run.returncode == status, run.stderr
     end = run.stderr[run.stderr.index(f"{len(suites)} unsteady") :]
     assert all(suite in end for suite in suites)
+
+
+# Each test fails in the first run and passes in the second.
+FLAKY = """import pathlib
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_flaky_sample(number):
+    ran = pathlib.Path({folder!r}) / f"ran-{{number}}"
+    was_there = ran.exists()
+    ran.touch()
+    assert was_there
+"""
+
+
+@pytest.mark.parametrize(("count", "status"), [(2, 0), (3, 1)])
+def test_unsteady_system_tests_of_one_file_are_counted(tmp_path, count, status):
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "venv").symlink_to(sys.prefix)
+    sample = tmp_path / "test_flaky_sample.py"
+    sample.write_text(FLAKY.format(count=count, folder=str(tmp_path)))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "swift").write_text("#!/bin/sh\n")
+    (tools / "swift").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "LOCAL_TEST_STATE": str(state),
+    }
+    run = subprocess.run(
+        [ROOT / "deploy" / "local" / "test", "--system", sample, "-k", "flaky_sample"],
+        env=environment, capture_output=True, text=True, timeout=180,
+    )
+    assert run.returncode == status, run.stdout + run.stderr
+    end = run.stderr[run.stderr.index(f"{count} unsteady") :]
+    assert all(f"test_flaky_sample[{number}]" in end for number in range(count))

@@ -108,6 +108,18 @@ import Testing
         }
     }
 
+    @Test func `a fallback stays after 30 days while its FID is suspected`() async throws {
+        try await Fixture.withStore { store, pool in
+            try await moved(store)
+            try await age(pool, by: .seconds(31 * 86_400))
+            _ = try await FIDStore(pool).suspect([
+                .init(app: Fixture.app, device: fid().device, at: .now, reason: "UNREGISTERED")
+            ])
+            _ = try await SweepStore(pool).advance(now: .now)
+            #expect(try await devices(store).contains { $0.kind == .fcmToken })
+        }
+    }
+
     @Test(arguments: [
         "signs out of the FID", "leaves the installation", "loses the FID", "loses the phone", "drops both",
     ])

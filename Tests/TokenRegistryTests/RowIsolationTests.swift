@@ -124,8 +124,6 @@ import Testing
         try await Fixture.withStore { store, pool in
             try await Self.addUnreadable(to: pool)
             try await store.register([Fixture.claim("b", "02", app: Self.other, at: .now + .seconds(-90 * 86_400))])
-            let stale = StaleSweeper(store: SweepStore(pool), logger: .silent)
-            _ = stale
             guard case .finished = try await SweepStore(pool).advance(now: .now) else {
                 Issue.record("the sweep did not come to its end")
                 return
@@ -141,7 +139,7 @@ import Testing
                 VALUES ('no app id', 'topic', 'no name', 'a', false, now() - interval '400 days'),
                     ('hide-and-seek', 'topic', 'photos', 'b', false, now() - interval '400 days')
                 """)
-            _ = try await HistorySweeper(store: HistoryStore(pool), logger: .silent).step()
+            _ = try await HistorySweeper(store: HistoryStore(pool), now: { .now }, logger: .silent).step()
             #expect(try await pool.query("SELECT count(*) FROM registry.membership").single(Int.self) == 0)
 
             for app in ["no app id", "hide-and-seek"] {

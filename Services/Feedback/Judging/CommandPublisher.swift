@@ -14,12 +14,12 @@ struct CommandPublisher: Sendable {
     private let service: String
     private let store: JudgementStore
     private let bus: any MessageBus
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
     init(
-        service: String, store: JudgementStore, bus: any MessageBus, now: @escaping @Sendable () -> Timestamp,
-        logger: Logger
+        service: String, store: JudgementStore, bus: any MessageBus,
+        now: @escaping @Sendable () async throws -> Timestamp, logger: Logger
     ) {
         self.service = service
         self.store = store
@@ -31,7 +31,7 @@ struct CommandPublisher: Sendable {
     /// Publishes all that is due.
     func publishDue() async throws {
         while true {
-            let (evidence, dead) = try await store.claim(now: now(), lease: Self.lease)
+            let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)
             dead.tell(because: DeadEvidence.unreadable, logger: logger)
             guard !evidence.isEmpty || !dead.isEmpty else { return }
             var refused: [UUID: String] = [:]
@@ -61,7 +61,7 @@ struct CommandPublisher: Sendable {
                         metadata: [LogKey.routingKey: "\(command.routingKey)", LogKey.reason: "\(code) \(text)"])
                 }
             }
-            try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: now())
+            try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: try await now())
             let buried = evidence.compactMap { one in
                 refused[one.key.device].map { DeadEvidence(one, detail: $0) }
             }

@@ -23,13 +23,15 @@ struct Judge: Service {
     private let publisher: CommandPublisher
     private let metrics = JudgeMetrics()
     private let tripped = TrippedGuards()
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
-    /// - Parameter retention: how long evidence is kept after it was decided about.
+    /// - Parameters:
+    ///   - retention: How long evidence is kept after it was decided about.
+    ///   - now: The time that all processes share (``DatabaseClock``).
     init(
         store: JudgementStore, retention: Duration, publisher: CommandPublisher,
-        now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger
+        now: @escaping @Sendable () async throws -> Timestamp, logger: Logger
     ) {
         self.store = store
         self.retention = retention
@@ -72,9 +74,10 @@ struct Judge: Service {
 
     /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
     func tidy() async throws -> Bool {
-        try await store.forgetPulses(before: now() - Self.memory)
-        try await store.forgetErasures(before: now() - Self.erasureMemory)
-        return try await store.forgetEvidence(before: now() - retention)
+        let now = try await now()
+        try await store.forgetPulses(before: now - Self.memory)
+        try await store.forgetErasures(before: now - Self.erasureMemory)
+        return try await store.forgetEvidence(before: now - retention)
     }
 
     /// Looks once at every lane and publishes the commands of approved evidence. A lane that fails stops no other lane.
@@ -99,7 +102,7 @@ struct Judge: Service {
     }
 
     private func judge(_ lane: FeedbackLane) async throws {
-        while let report = try await store.judge(lane, now: now()) {
+        while let report = try await store.judge(lane, now: try await now()) {
             report.dead.tell(because: DeadEvidence.unreadable, logger: logger)
             logger.report(report)
             metrics.count(report)

@@ -6,11 +6,13 @@ import PushProtocol
 struct EvidenceStore: Sendable {
     private let database: PostgresPool
     private let settlingTime: Duration
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
 
-    /// `settlingTime` is how long evidence waits before it is judged.
+    /// - Parameters:
+    ///   - settlingTime: How long evidence waits before it is judged.
+    ///   - now: The time that all processes share (``DatabaseClock``).
     init(
-        _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () -> Timestamp = { .now }
+        _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () async throws -> Timestamp
     ) {
         self.database = database
         self.settlingTime = settlingTime
@@ -23,7 +25,7 @@ struct EvidenceStore: Sendable {
         let rows = Self.rows(of: batches)
         let pulses = Self.pulses(of: batches)
         guard !rows.isEmpty || !pulses.isEmpty else { return }
-        let due = (now() + settlingTime).date
+        let due = try await (now() + settlingTime).date
         try await database.transaction { transaction in
             try await transaction.execute(ErasureStore.beside)
             try await transaction.execute(Self.statement(rows, pulses, due: due))

@@ -96,7 +96,8 @@ struct SweepStore: Sendable {
             """
     }
 
-    /// Ends fallbacks whose time is over while their installation still has a FID. Without one, the token is what works.
+    /// Ends fallbacks whose time is over while their installation still has a FID that no provider has refused. Without such
+    /// a FID the token is the registration that works.
     static func fading(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
         """
         UPDATE registry.registration r SET state = 'replaced', state_reason = 'a FID took its place',
@@ -105,7 +106,7 @@ struct SweepStore: Sendable {
             AND r.fallback_until < \(now.date) AND EXISTS (
                 SELECT FROM registry.registration f
                 WHERE f.app = r.app AND f.installation = r.installation AND f.user_id = r.user_id
-                    AND f.state = 'active' AND f.kind = 'fid')
+                    AND f.state = 'active' AND f.kind = 'fid' AND f.suspected_at IS NULL)
         """
     }
 

@@ -8,10 +8,10 @@ import ServiceLifecycle
 /// small step after the other. Any number of processes may run it: each step is one's. Runs until graceful shutdown.
 struct HistorySweeper: Service {
     private let store: HistoryStore
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
-    init(store: HistoryStore, now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger) {
+    init(store: HistoryStore, now: @escaping @Sendable () async throws -> Timestamp, logger: Logger) {
         self.store = store
         self.now = now
         self.logger = logger
@@ -28,7 +28,7 @@ struct HistorySweeper: Service {
     ///
     /// - Returns: how long to wait before the next.
     func step() async throws -> Duration {
-        switch try await store.advance(now: now()) {
+        switch try await store.advance(now: try await now()) {
         case .elsewhere: return StaleSweeper.pace
         case .more(let memberships):
             DeletedRows.tell(memberships, of: "membership")

@@ -13,10 +13,10 @@ struct StaleSweeper: Service {
     static let rest = Duration.seconds(3600)
 
     private let store: SweepStore
-    private let now: @Sendable () -> Timestamp
+    private let now: @Sendable () async throws -> Timestamp
     private let logger: Logger
 
-    init(store: SweepStore, now: @escaping @Sendable () -> Timestamp = { .now }, logger: Logger) {
+    init(store: SweepStore, now: @escaping @Sendable () async throws -> Timestamp, logger: Logger) {
         self.store = store
         self.now = now
         self.logger = logger
@@ -27,7 +27,7 @@ struct StaleSweeper: Service {
             every: Self.pace, trouble: "Stale registrations cannot be looked for now",
             relief: "Stale registrations are looked for again", logger: logger
         ).runPausing {
-            switch try await store.advance(now: now()) {
+            switch try await store.advance(now: try await now()) {
             case .finished(_, let deleted):
                 DeletedRows.tell(deleted, of: "registration")
                 return Self.rest

@@ -4,15 +4,15 @@ internal import Synchronization
 
 /// Consumes queues, on a connection and a thread of its own.
 ///
-/// Back-pressure is prefetch, and the bytes of unsettled bodies: past ``maximumBytesInHand`` the socket is hardly read,
-/// so that the broker keeps the rest. A body longer than ``maximumBody`` is dropped while it is read. After a reconnect everything unsettled is delivered again
-/// by the broker; settlements of the old deliveries are dropped, and what nobody had taken yet is too.
+/// Back-pressure is prefetch, and the bytes of unsettled headers and bodies: past ``maximumBytesInHand`` the socket is
+/// hardly read, so that the broker keeps the rest. A body longer than ``maximumBody`` is dropped while it is read. After a
+/// reconnect everything unsettled is delivered again by the broker; settlements of the old deliveries are dropped, and what nobody had taken yet is too.
 ///
 /// All methods may be called from any task, before ``run()`` too.
 package final class AMQPConsumer: Service, Sendable {
     /// The longest body that is kept, in bytes: twice as long as any stage accepts.
     package static let maximumBody = 512 * 1024
-    /// The bytes of unsettled bodies from which on reading pauses, for one consumer. A quarter of a pod's memory limit.
+    /// The bytes of unsettled headers and bodies from which on reading pauses, for one consumer. A quarter of a pod's memory limit.
     package static let maximumBytesInHand = 64 * 1024 * 1024
 
     private let maximumBytes: Int
@@ -24,7 +24,7 @@ package final class AMQPConsumer: Service, Sendable {
     private let acknowledged: @Sendable ([Duration]) -> Void
 
     /// - Parameters:
-    ///   - maximumBytes: the bytes of unsettled bodies from which on reading pauses.
+    ///   - maximumBytes: The bytes of unsettled headers and bodies from which on reading pauses.
     ///   - acknowledged: gets the times between reading some deliveries and writing their acknowledgements. Called on the
     ///     consumer's thread.
     package convenience init(

@@ -130,7 +130,7 @@ struct ConsumerRole: ConnectionRole {
         _ method: Frame.Deliver, _ properties: AMQPProperties, _ body: [UInt8], omitted: Int,
         _ now: ContinuousClock.Instant
     ) throws(AMQPError) {
-        try tracker.delivered(method.deliveryTag, bytes: body.count, now: now)
+        try tracker.delivered(method.deliveryTag, bytes: body.count + properties.receivedBytes, now: now)
         guard let consumption = consumption(method.consumerTag) else {
             // Was on its way while its consumer was being cancelled.
             giveBack(method.deliveryTag, to: method.consumerTag, now: now)

@@ -18,23 +18,34 @@ package struct AMQPProperties: Hashable, Sendable {
 
     private final class Box: Sendable {
         let fields: Fields
+        let receivedBytes: Int
 
-        init(_ fields: Fields) { self.fields = fields }
+        init(_ fields: Fields, receivedBytes: Int = 0) {
+            self.fields = fields
+            self.receivedBytes = receivedBytes
+        }
     }
 
     private var box: Box
 
+    /// - Parameter receivedBytes: See ``receivedBytes``.
     package init(
         contentType: String? = nil, contentEncoding: String? = nil, messageID: String? = nil,
         correlationID: String? = nil, type: String? = nil, appID: String? = nil, expiration: String? = nil,
-        userID: String? = nil, persistent: Bool = true, timestamp: Int64? = nil, headers: [String: AMQPValue] = [:]
+        userID: String? = nil, persistent: Bool = true, timestamp: Int64? = nil, headers: [String: AMQPValue] = [:],
+        receivedBytes: Int = 0
     ) {
         box = Box(
             Fields(
                 contentType: contentType, contentEncoding: contentEncoding, messageID: messageID,
                 correlationID: correlationID, type: type, appID: appID, expiration: expiration, userID: userID,
-                persistent: persistent, timestamp: timestamp, headers: headers))
+                persistent: persistent, timestamp: timestamp, headers: headers),
+            receivedBytes: receivedBytes)
     }
+
+    /// The bytes of the header frame that these properties arrived in; 0 for properties that this process made. Two
+    /// properties may be equal and differ in it.
+    package var receivedBytes: Int { box.receivedBytes }
 
     package static func == (a: AMQPProperties, b: AMQPProperties) -> Bool {
         a.box === b.box || a.box.fields == b.box.fields

@@ -46,7 +46,7 @@ extension AMQPProperties {
         self.init(raw, &texts)
     }
 
-    init(_ raw: amqp_basic_properties_t, _ texts: inout RecurringTexts) {
+    init(_ raw: amqp_basic_properties_t, _ texts: inout RecurringTexts, receivedBytes: Int = 0) {
         func has(_ flag: Int32) -> Bool { raw._flags & UInt32(flag) != 0 }
         func text(_ flag: Int32, _ bytes: amqp_bytes_t) -> String? {
             raw._flags & UInt32(flag) == 0 ? nil : String(bytes)
@@ -63,7 +63,8 @@ extension AMQPProperties {
             persistent: raw._flags & UInt32(AMQP_BASIC_DELIVERY_MODE_FLAG) != 0 && raw.delivery_mode == 2,
             timestamp: raw._flags & UInt32(AMQP_BASIC_TIMESTAMP_FLAG) == 0 ? nil : Int64(clamping: raw.timestamp),
             headers: raw._flags & UInt32(AMQP_BASIC_HEADERS_FLAG) == 0
-                ? [:] : AMQPValue.entries(of: raw.headers, depth: 0))
+                ? [:] : AMQPValue.entries(of: raw.headers, depth: 0),
+            receivedBytes: receivedBytes)
     }
 }
 
@@ -120,7 +121,8 @@ extension Frame {
             let header = raw.payload.properties
             let properties = header.decoded?.assumingMemoryBound(to: amqp_basic_properties_t.self).pointee
             self = .header(
-                bodySize: header.body_size, properties.map { AMQPProperties($0, &texts) } ?? AMQPProperties())
+                bodySize: header.body_size,
+                properties.map { AMQPProperties($0, &texts, receivedBytes: header.raw.len) } ?? AMQPProperties())
         case AMQP_FRAME_BODY: self = .body([UInt8](raw.payload.body_fragment))
         case AMQP_FRAME_HEARTBEAT: self = .heartbeat
         case AMQP_FRAME_METHOD: self = Frame(raw.payload.method, &texts)

@@ -28,6 +28,8 @@ package final class StreamReader: Service, Sendable {
     /// How long a resumed stream may deliver nothing. A stream that is the same one delivers its last message at once.
     /// In a stream that was declared anew the broker waits until the numbers of before are reached.
     private static let patience = Duration.seconds(10)
+    /// How long a mark's confirm may take. The broker may never confirm a mark that it takes while the stream is deleted.
+    private static let confirmDeadline = Duration.seconds(10)
 
     package enum Condition: Hashable, Sendable {
         /// Not yet at its end for the first time; why, where that is known.
@@ -216,14 +218,9 @@ package final class StreamReader: Service, Sendable {
             exchange: ExchangeName.marks.name, routingKey: stream.rawValue,
             properties: AMQPProperties(messageID: id, type: "heliograph.mark", appID: service), body: [])
         while !Task.isCancelled {
-            let trouble: String
-            do {
-                let answer = try await publisher.publish([message])
-                if answer == [.confirmed] { return }
-                trouble = "\(answer)"
-            } catch {
-                trouble = "\(error)"
-            }
+            let publishing = await FirstAnswer.of({ await self.publish(message) }, within: Self.confirmDeadline)
+            if case .some(.none) = publishing { return }
+            let trouble = publishing.flatMap(\.self) ?? "no confirm within \(Self.confirmDeadline)"
             if told != trouble, !Task.isCancelled {
                 logger.warning(
                     "a stream's end cannot be found: apply the topology, or check the permissions",
@@ -232,6 +229,16 @@ package final class StreamReader: Service, Sendable {
             }
             // Cut short by the end of the reader only.
             try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Why the broker did not take `message`; `nil` once it has.
+    private func publish(_ message: AMQPMessage) async -> String? {
+        do {
+            let answer = try await publisher.publish([message])
+            return answer == [.confirmed] ? nil : "\(answer)"
+        } catch {
+            return "\(error)"
         }
     }
 

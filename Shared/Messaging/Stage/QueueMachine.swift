@@ -243,7 +243,7 @@ extension QueueMachine {
         for delivery in waiting.prefix(policy.batchSize) {
             if suspicion.suspects(delivery) { return (count, false) }
             if delivery.failedAlone { return (max(count, 1), true) }
-            bytes += delivery.body.count
+            bytes += delivery.body.count + delivery.properties.receivedBytes
             if count > 0, bytes > policy.batchBytes { return (count, true) }
             count += 1
         }

@@ -43,11 +43,17 @@ struct ConsumingTests {
         }
     }
 
-    @Test func `past the bound of bytes in hand the broker keeps the rest`() async throws {
+    @Test(arguments: [false, true])
+    func `unsettled bytes beyond the bound stay at the broker, in headers as in bodies`(inHeaders: Bool) async throws {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withPublisher { publisher in
-                let body = [UInt8](repeating: 0, count: 100_000)
-                let messages = (0..<40).map { AMQPMessage(exchange: "", routingKey: queue, body: [UInt8($0)] + body) }
+                let weight = String(repeating: "x", count: 100_000)
+                let properties = AMQPProperties(headers: inHeaders ? ["weight": .text(weight)] : [:])
+                let messages = (0..<40).map { number in
+                    AMQPMessage(
+                        exchange: "", routingKey: queue, properties: properties,
+                        body: [UInt8(number)] + (inHeaders ? [] : Array(weight.utf8)))
+                }
                 let answers = try await publisher.publish(messages)
                 #expect(answers.allSatisfy { $0 == .confirmed })
             }

@@ -58,6 +58,14 @@ import Testing
                 == [[1, 2]])
     }
 
+    @Test func `the bytes of headers count like those of bodies`() {
+        var machine = wide(
+            StagePolicy(batchSize: 10, batchBytes: 80, prefetch: 10, concurrentBatches: 9, promptBatches: 0))
+        let heavy = AMQPProperties(receivedBytes: 40)
+        let deliveries = [delivery(1, properties: heavy, body: ""), delivery(2, properties: heavy, body: "")]
+        #expect(machine.on(.delivered(deliveries)).started.map(\.deliveries.values) == [[1, 2]])
+    }
+
     @Test func `no more batches run at once than the policy allows, and the rest follow as they finish`() {
         var machine = wide()
         let started = machine.on(.delivered((1...9).map { delivery($0) })).started

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceKit
 import Synchronization
 import TestSupport
 import Testing
@@ -88,18 +89,23 @@ import Testing
         }
     }
 
-    @Test func `no part of the service goes by the clock of its own machine`() throws {
-        let service = URL(filePath: Shipped.directory).deletingLastPathComponent()
-        let wall = /Timestamp\.now|Timestamp = \.now|\?\? \.now|-> Timestamp = \{|\bDate\(\)/
+    /// Files of the registry that share no time with another process: two compare an expiration, one dates a report.
+    private static let exempt = [
+        "Handlers/NotificationHandler.swift", "Upkeep/CampaignSteps.swift", "Upkeep/Census.swift",
+    ]
+
+    @Test(arguments: [("Rules", 120), ("Feedback", 15), ("TokenRegistry", 45)])
+    func `no lease or due time of a service goes by the clock of its own machine`(service: String, least: Int) throws {
+        let services = URL(filePath: Shipped.directory).deletingLastPathComponent().deletingLastPathComponent()
+        let wall = /Timestamp\.now|Timestamp = \.now|\?\? \.now|-> Timestamp = \{|: \{ \.now \}|\bDate\(\)/
+        let folder = services.appending(path: service)
         var files = 0
-        for folder in ["Storage", "Upkeep", "Handlers", "API", "Domain"] {
-            let names = try FileManager.default.subpathsOfDirectory(atPath: service.appending(path: folder).path)
-            for name in names where name.hasSuffix(".swift") {
-                let text = try String(contentsOf: service.appending(path: "\(folder)/\(name)"), encoding: .utf8)
-                #expect(text.firstMatch(of: wall) == nil, "\(folder)/\(name)")
-                files += 1
-            }
+        for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where name.hasSuffix(".swift") {
+            if service == "TokenRegistry", Self.exempt.contains(name) { continue }
+            let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+            #expect(text.firstMatch(of: wall) == nil, "\(service)/\(name)")
+            files += 1
         }
-        #expect(files > 80)
+        #expect(files > least)
     }
 }

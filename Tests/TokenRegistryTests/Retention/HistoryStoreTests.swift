@@ -185,7 +185,7 @@ import Testing
     @Test func `one process takes a step at a time, and rests at the end of the walk`() async throws {
         try await Fixture.withStore { _, pool in
             let sweeper = HistorySweeper(
-                store: HistoryStore(pool, step: 1), logger: Logger(label: "tests.registry"))
+                store: HistoryStore(pool, step: 1), now: { .now }, logger: Logger(label: "tests.registry"))
             try await MembershipStore(pool).apply([A.member("a", .topic(A.name("t")))])
             let (held, release) = AsyncStream<Void>.makeStream()
             let (begun, begin) = AsyncStream<Void>.makeStream()

@@ -1,19 +1,18 @@
 import FoundationEssentials
 import Messaging
-import Postgres
-import PushProtocol
-import ServiceKit
+package import Postgres
+package import PushProtocol
 import Synchronization
 
-/// The database's time, which all processes of rules go by: leases and due times of one process are compared by others.
+/// The database's time, by which all processes of a service go: one process compares the leases and due times of another.
 ///
 /// A reading of the database's clock is carried on by this machine's monotonic clock, and taken again when it is old. The
 /// wall clock of the machine has no part in it: it may be wrong, and it may jump.
-final class DatabaseClock: Sendable {
+package final class DatabaseClock: Sendable {
     /// How long a reading is carried on.
-    static let maximumAge = Duration.seconds(15)
+    package static let maximumAge = Duration.seconds(15)
     /// A reading that took longer is worse than one that is a little old.
-    static let longestRoundTrip = Duration.seconds(1)
+    package static let longestRoundTrip = Duration.seconds(1)
 
     private struct Reading {
         var time: Timestamp
@@ -27,7 +26,7 @@ final class DatabaseClock: Sendable {
     /// - Parameters:
     ///   - read: the database's time.
     ///   - uptime: the machine's monotonic clock.
-    init(
+    package init(
         read: @escaping @Sendable () async throws -> Timestamp,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
     ) {
@@ -35,7 +34,7 @@ final class DatabaseClock: Sendable {
         self.uptime = uptime
     }
 
-    convenience init(_ pool: PostgresPool) {
+    package convenience init(_ pool: PostgresPool) {
         self.init(read: {
             try await Outage.ofDatabase {
                 Timestamp(try await pool.query("SELECT clock_timestamp()").single(Date.self))
@@ -46,7 +45,7 @@ final class DatabaseClock: Sendable {
     /// The database's time now.
     ///
     /// - Throws: `Outage` when the last reading is too old and the database is away.
-    func now() async throws -> Timestamp {
+    package func now() async throws -> Timestamp {
         if let time = carriedOn() { return time }
         let begin = uptime()
         let time = try await read()
