@@ -30,7 +30,7 @@ extension RegistrationStore {
             ).ended
             var records: [RegistrationRecord] = []
             for row in try await transaction.query(Self.possession(of: installation, by: user)) {
-                records.append(try RegistrationRecord(row))
+                records.append(try RegistrationRecord(row, tokens))
             }
             return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
@@ -73,7 +73,7 @@ extension RegistrationStore {
 
     private func records(_ query: SQL) async throws(PostgresError) -> [RegistrationRecord] {
         var records: [RegistrationRecord] = []
-        for row in try await database.query(query) { records.append(try RegistrationRecord(row)) }
+        for row in try await database.query(query) { records.append(try RegistrationRecord(row, tokens)) }
         return records
     }
 
