@@ -113,6 +113,9 @@ def test_an_import_that_is_stopped_and_killed_brings_every_line_once(stack, devi
 
     count = query(stack, f"SELECT count(*), count(DISTINCT token) FROM registry.registration WHERE user_id LIKE '{USER}%'")
     assert count == f"{LINES - len(REFUSED)}|{LINES - len(REFUSED)}"
+    # Encrypted, as the registry encrypts what devices register.
+    assert query(stack, f"""SELECT count(*) FROM registry.registration
+        WHERE user_id LIKE '{USER}%' AND NOT starts_with(token, 'v1 local ')""") == "0"
     told = [json.loads(line) for line in report.read_text().splitlines()]
     assert [entry["line"] for entry in told] == REFUSED
     assert all("kind" in entry["why"] and "bulk-token" not in entry["why"] for entry in told)
