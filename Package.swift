@@ -151,7 +151,8 @@ let package = Package(
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird,
+                "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                hummingbird,
                 httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
@@ -242,7 +243,8 @@ let package = Package(
             "TokenRegistry",
             [
                 "TokenRegistry", "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging,
+                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
+                logging,
                 lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
@@ -278,7 +280,8 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP", "Postgres",
+                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP",
+                "Postgres",
                 "PushProtocol",
                 "HTTP2",
                 "HTTPSFetch",

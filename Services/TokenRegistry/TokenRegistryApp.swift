@@ -107,7 +107,9 @@ extension ConfigurationKey {
         summary: "A key that may do everything in the operator API, besides those that pushctl keys makes.")
     static let registryTokenKeysFile = ConfigurationKey(
         "REGISTRY_TOKEN_KEYS_FILE", .file,
-        summary: "The keys that stored device tokens are encrypted with, one ID:BASE64 a line; absent: tokens are stored in clear.")
+        summary:
+            "The keys that stored device tokens are encrypted with, one ID:BASE64 a line; absent: tokens are stored in clear."
+    )
     static let registryUserRequests = ConfigurationKey(
         "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",
         summary: "The most requests a minute of one user; 0 for no limit.")

@@ -91,6 +91,7 @@ enum Table {
     /// What a folder named `Domain` may import besides the platform: it is pure, so nothing that does I/O. Of PushSending
     /// a sender's domain uses the vocabulary: requests and responses as values, and their consequences.
     static let pure: Set<String> = [
-        "PushProtocol", "PushSending", "PushWires", "TokenEncryption", "Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams",
+        "PushProtocol", "PushSending", "PushWires", "TokenEncryption", "Crypto", "CryptoExtras", "JWTKit", "Mustache",
+        "Yams",
     ]
 }

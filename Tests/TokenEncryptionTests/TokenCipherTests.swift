@@ -134,7 +134,8 @@ import Testing
         ("", "has no key"), ("# only a comment\n", "has no key"), ("plain", "has no key"),
         ("c2VjcmV0c2VjcmV0c2VjcmV0", "line 1: has no colon"), (":c2VjcmV0", "line 1: the id before the colon"),
         ("plain:c2VjcmV0", "line 1: the id before the colon"), ("a b:c2VjcmV0", "line 1: the id before the colon"),
-        ("k1:c2VjcmV0!", "line 1: the key “k1” is not base64"), ("\nk1:c2VjcmV0", "line 2: the key “k1” has 6 bytes and not 32"),
+        ("k1:c2VjcmV0!", "line 1: the key “k1” is not base64"),
+        ("\nk1:c2VjcmV0", "line 2: the key “k1” has 6 bytes and not 32"),
         ("\(line("k1", 1))\n\(line("k1", 2))", "line 2: a line before has the id “k1”"),
         ("\(line("k1", 1))\nplain", "line 2: “plain” counts in the first line only"),
     ])

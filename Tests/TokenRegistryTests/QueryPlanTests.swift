@@ -184,8 +184,11 @@ import TokenEncryption
                         RegistrationStore.invalidation(
                             claims.map { .init(app: $0.app, device: $0.device, notRegisteredSince: .now, reason: "r") })
                     ),
-                    ("correcting", RegistrationStore.correction(
-                            of: first, to: claims[1].device, in: .development, token: "ab")),
+                    (
+                        "correcting",
+                        RegistrationStore.correction(
+                            of: first, to: claims[1].device, in: .development, token: "ab")
+                    ),
                     ("listing", RegistrationStore.record(of: users[0])),
                     ("reading one's own", RegistrationStore.possessions(of: users[0])),
                     ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
@@ -209,6 +212,12 @@ import TokenEncryption
                         "what ended in a step",
                         SweepStore.ended(after: SweepStore.first, until: Self.sixtyFourth, before: Date())
                     ),
+                    (
+                        "tokens to rewrite in a step",
+                        TokenRewriteStore.others((SweepStore.first, Self.sixtyFourth), than: "k1")
+                    ),
+                    ("rewriting tokens", TokenRewriteStore.rewriting([first], ["a"], ["b"])),
+                    ("counting tokens", TokenRewriteStore.counting((SweepStore.first, Self.sixtyFourth))),
                 ] + Self.walks(users)
             for (what, statement) in statements {
                 let plan = try await Self.plan(statement, pool)

@@ -157,7 +157,9 @@ import TokenEncryption
 
     // MARK: - Rows and files of no use
 
-    @Test func `a token that cannot be decrypted stops no other app, and counts again when it is registered`() async throws {
+    @Test func `a token that cannot be decrypted stops no other app, and counts again when it is registered`()
+        async throws
+    {
         let folder = try TemporaryFolder()
         let log = CapturingLogger()
         let keys = try Keys.keys(Keys.first, in: folder, log: log)

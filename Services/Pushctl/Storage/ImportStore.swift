@@ -33,13 +33,15 @@ struct ImportStore: Sendable {
         }
         guard key == cipher.writing else {
             throw Refusal(
-                "the registry writes tokens with “\(key)”, and the file of keys has “\(cipher.writing)” first; give the registry's")
+                "the registry writes tokens with “\(key)”, and the file of keys has “\(cipher.writing)” first; give the registry's"
+            )
         }
         let proof = try row.decode(String?.self, at: 1) ?? ""
         let isSame = (try? cipher.open(proof, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)) != nil
         guard isSame else {
             throw Refusal(
-                "the key “\(key)” in the file of keys is another one than the registry's of this id; give the registry's")
+                "the key “\(key)” in the file of keys is another one than the registry's of this id; give the registry's"
+            )
         }
     }
 
@@ -154,7 +156,8 @@ struct ImportStore: Sendable {
                 environment: device.environment)
             rows.append(
                 Int32(entry.wave), device.device, device.app.rawValue, device.user.rawValue, device.provider.rawValue,
-                device.environment.rawValue, token.stored, token.moved, device.kind.rawValue, device.installation?.rawValue,
+                device.environment.rawValue, token.stored, token.moved, device.kind.rawValue,
+                device.installation?.rawValue,
                 device.scope, device.topic, device.platform?.rawValue, device.locale, device.timeZone,
                 device.appVersion, time)
         }

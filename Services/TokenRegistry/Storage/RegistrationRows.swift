@@ -56,7 +56,8 @@ extension Registration {
 
     fileprivate static func owner(_ row: PostgresRow) throws(PostgresError) -> AppUser {
         AppUser(
-            app: try row.decode(AppID.self, at: ownColumnCount), user: try row.decode(UserID.self, at: ownColumnCount + 1)
+            app: try row.decode(AppID.self, at: ownColumnCount),
+            user: try row.decode(UserID.self, at: ownColumnCount + 1)
         )
     }
 }

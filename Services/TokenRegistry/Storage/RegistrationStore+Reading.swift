@@ -66,7 +66,9 @@ extension RegistrationStore {
     /// Everything known about one user's devices, the latest first, for operators.
     func history(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
         var records: [RegistrationRecord] = []
-        for row in try await database.query(Self.record(of: user)) { records.append(try RegistrationRecord(row, tokens)) }
+        for row in try await database.query(Self.record(of: user)) {
+            records.append(try RegistrationRecord(row, tokens))
+        }
         return records
     }
 

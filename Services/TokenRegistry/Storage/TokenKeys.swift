@@ -48,7 +48,8 @@ final class TokenKeys: Sendable {
         do throws(TokenCipher.FileFault) {
             let cipher = try TokenCipher(file: contents)
             if cipher.writing == TokenCipher.plain {
-                logger.warning("Device tokens are stored in clear; the first line of REGISTRY_TOKEN_KEYS_FILE says “plain”")
+                logger.warning(
+                    "Device tokens are stored in clear; the first line of REGISTRY_TOKEN_KEYS_FILE says “plain”")
             }
             state = Mutex(State(cipher: cipher, contents: contents))
         } catch {
@@ -72,7 +73,9 @@ final class TokenKeys: Sendable {
     func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.Fault) -> DeviceToken {
         guard TokenCipher.isSealed(stored) else { return DeviceToken(secret: stored) }
         do { return try cipher.open(stored, device: device, app: app) } catch {
-            guard case .unknownKey = error, refresh(after: .seconds(1)) else { throw note(error, device, app) }
+            guard case .unknownKey(let id) = error else { throw note(error, device, app) }
+            refresh(after: .seconds(1))
+            guard cipher.ids.contains(id) else { throw note(error, device, app) }
         }
         do { return try cipher.open(stored, device: device, app: app) } catch { throw note(error, device, app) }
     }

@@ -74,7 +74,8 @@ final class TokenRewriter: Service {
         let writing = store.tokens.cipher.writing
         let others = counts.numbers.filter { $0.key != writing }.values.reduce(0, +)
         if others == 0 {
-            logger.notice("Every stored device token is under the first key of the file", metadata: ["key": "\(writing)"])
+            logger.notice(
+                "Every stored device token is under the first key of the file", metadata: ["key": "\(writing)"])
         } else {
             logger.warning(
                 "Stored device tokens are left under other keys, and cannot be rewritten; see heliograph_registry_tokens",

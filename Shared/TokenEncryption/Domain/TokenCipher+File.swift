@@ -26,7 +26,8 @@ extension TokenCipher {
             if line == Self.plain {
                 guard writing == nil else {
                     throw FileFault(
-                        description: "line \(index + 1): “plain” counts in the first line only; move it there or delete it")
+                        description:
+                            "line \(index + 1): “plain” counts in the first line only; move it there or delete it")
                 }
                 writing = Self.plain
                 continue
@@ -34,7 +35,8 @@ extension TokenCipher {
             let (id, key) = try Self.key(in: line, number: index + 1)
             guard keys.updateValue(key, forKey: id) == nil else {
                 throw FileFault(
-                    description: "line \(index + 1): a line before has the id “\(id)” too; give each key an id of its own")
+                    description:
+                        "line \(index + 1): a line before has the id “\(id)” too; give each key an id of its own")
             }
             if writing == nil { writing = id }
         }
@@ -53,7 +55,9 @@ extension TokenCipher {
         let id = String(line[..<colon])
         guard (1...32).contains(id.utf8.count), id.utf8.allSatisfy(isOfAnID), id != plain else {
             throw FileFault(
-                description: "line \(number): the id before the colon has to be 1–32 letters, digits, “-” or “_”, and not “plain”")
+                description:
+                    "line \(number): the id before the colon has to be 1–32 letters, digits, “-” or “_”, and not “plain”"
+            )
         }
         let text = trimmed(String(line[line.index(after: colon)...]))
         guard let data = Data(base64Encoded: text) else {

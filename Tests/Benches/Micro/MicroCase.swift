@@ -35,7 +35,8 @@ enum MicroCase: String, CaseIterable {
         case .stage: BenchStage(pushes: times, targets: 1, provider: .apns).run()
         case .stageOf100: BenchStage(pushes: times, targets: 100, provider: .apns).run()
         case .stageFCM: BenchStage(pushes: times, targets: 1, provider: .fcm).run()
-        case .sealToken: repeated(times, BenchToken()) { keep($0.cipher.seal($0.token, device: $0.device, app: $0.app)) }
+        case .sealToken:
+            repeated(times, BenchToken()) { keep($0.cipher.seal($0.token, device: $0.device, app: $0.app)) }
         case .openToken:
             repeated(times, BenchToken()) { keep(try? $0.cipher.open($0.stored, device: $0.device, app: $0.app)) }
         }

@@ -228,7 +228,9 @@ private enum StoredRow {
             all[app, default: [:]][device] = RegistryModel.Row(
                 device: device, user: try row.decode(at: "user_id"), provider: try row.decode(at: "provider"),
                 environment: try row.decode(at: "environment"),
-                token: try row.decode(String?.self, at: "token").map { try store.tokens.open($0, device: device, app: app) },
+                token: try row.decode(String?.self, at: "token").map {
+                    try store.tokens.open($0, device: device, app: app)
+                },
                 kind: try row.decode(at: "kind"), installation: try row.decode(at: "installation"),
                 scope: try row.decode(at: "scope"),
                 registeredAt: Timestamp(try row.decode(Date.self, at: "registered_at")), state: state,
