@@ -67,7 +67,7 @@ package enum Hexadecimal {
     }
 
     /// Two digits in lower case for each byte.
-    package static func text(of bytes: some Sequence<UInt8>) -> String {
+    static func text(of bytes: some Sequence<UInt8>) -> String {
         String(
             decoding: bytes.flatMap { [lower.utf8Start[Int($0 >> 4)], lower.utf8Start[Int($0 & 15)]] }, as: UTF8.self)
     }
