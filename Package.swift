@@ -134,6 +134,7 @@ let package = Package(
             "PushSending",
             ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
         room("PushWires", ["PushProtocol", "PushSending"]),
+        room("TokenEncryption", ["PushProtocol", crypto]),
         room(
             "ServiceKit",
             [
@@ -150,8 +151,9 @@ let package = Package(
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol", hummingbird, httpTypes,
-                logging, metrics, lifecycle, configuration, nioCore,
+                "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                hummingbird,
+                httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
@@ -185,8 +187,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
+                "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
         service(
             "ProviderSimulator",
@@ -205,7 +207,7 @@ let package = Package(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
         bench("PushEngine", ["HTTP2", logging]),
-        bench("Micro", ["AMQP", "Messaging", "PushProtocol", "PushSending", logging, lifecycle]),
+        bench("Micro", ["AMQP", "Messaging", "PushProtocol", "PushSending", "TokenEncryption", logging, lifecycle]),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
@@ -223,6 +225,7 @@ let package = Package(
                 "PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
                 metricsTestKit, jwtKit,
             ]),
+        tests("TokenEncryption", ["TokenEncryption", "PushProtocol", "TestSupport"]),
         tests("PushWires", ["PushWires", "PushSending", "PushProtocol", "TestSupport"]),
         tests(
             "ServiceKit",
@@ -239,8 +242,9 @@ let package = Package(
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams, logging,
+                "TokenRegistry", "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
+                logging,
                 lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
@@ -276,7 +280,9 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "HTTPGate", "PushSending", "ServiceKit", "AMQP", "Postgres", "PushProtocol",
+                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP",
+                "Postgres",
+                "PushProtocol",
                 "HTTP2",
                 "HTTPSFetch",
                 "TestSupport", jwtKit, cryptoExtras, logging,

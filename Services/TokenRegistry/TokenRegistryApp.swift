@@ -22,20 +22,22 @@ import ServiceKit
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(
             catalog, fetch: fetch, longest: try context.settings.duration(.bearerLifetime), logger: context.logger)
-        let database = try context.database(schema: "registry", migration: 10)
+        let database = try context.database(schema: "registry", migration: 11)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
         let bus = try context.bus(
             queues: notificationQueues + deviceQueues + [.registryCampaigns],
             publishingTo: [.pushes, .outcomes, .devices],
             apps: catalog.ids)
+        let tokens = try TokenKeys(
+            file: try context.settings.optionalString(.registryTokenKeysFile), logger: context.logger)
         let store = RegistrationStore(
-            database.pool, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
+            database.pool, tokens: tokens, devicesPerUser: try context.settings.integer(.registryDevicesPerUser))
 
         // Of their own: operators' questions cannot keep devices and stages from the database.
         let operators = PostgresPool(
             configuration: try context.postgres(poolSize: Self.operatorConnections), logger: context.logger)
-        let campaigns = CampaignStore(database.pool)
+        let campaigns = CampaignStore(database.pool, tokens: tokens)
         let courtesy = Courtesy()
         // An app has two lanes of notifications and its device commands here.
         let connections = try context.settings.integer(.databasePoolSize)
@@ -55,7 +57,7 @@ import ServiceKit
 
         let router = RegistryAPI.router(
             store: store,
-            operators: RegistrationStore(operators, devicesPerUser: store.devicesPerUser),
+            operators: RegistrationStore(operators, tokens: tokens, devicesPerUser: store.devicesPerUser),
             gate: BearerGate(
                 verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
                 logger: context.logger),
@@ -84,11 +86,13 @@ import ServiceKit
             service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
             courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
+        let rewriter = TokenRewriter(
+            store: TokenRewriteStore(database.pool, tokens: tokens), courtesy: courtesy, logger: context.logger)
         let keys = KeyRefresher(verifier.rings)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
                 relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
-            ])
+            ] + (tokens.isConfigured ? [rewriter] : []))
     }
 }
 
@@ -104,6 +108,11 @@ extension ConfigurationKey {
     static let registryOperatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", .longSecret(bytes: 32), secret: true,
         summary: "A key that may do everything in the operator API, besides those that pushctl keys makes.")
+    static let registryTokenKeysFile = ConfigurationKey(
+        "REGISTRY_TOKEN_KEYS_FILE", .file,
+        summary:
+            "The keys that stored device tokens are encrypted with, one ID:BASE64 a line; absent: tokens are stored in clear."
+    )
     static let registryUserRequests = ConfigurationKey(
         "REGISTRY_USER_REQUESTS", .integer(0...1_000_000), default: "120",
         summary: "The most requests a minute of one user; 0 for no limit.")
@@ -136,7 +145,7 @@ extension [ConfigurationKey] {
         .amqp + .postgres + .apps + [
             .registryHost, .registryPort, .registryDevicesPerUser, .registryOperatorKey, .registryUserRequests,
             .registryKeyRequests, .registryUserChanges, .registryConnections, .bearerLifetime, .registryEndedDays,
-            .registryRecordDays, .registryCAFile,
+            .registryRecordDays, .registryCAFile, .registryTokenKeysFile,
         ]
 }
 

@@ -11,10 +11,13 @@ enum Table {
         "DecisionLog": ["Postgres", "PushProtocol"],
         "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
         "PushWires": ["PushProtocol", "PushSending"],
+        "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
         "HTTPGate": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
-        "TokenRegistry": ["ServiceKit", "HTTPGate", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "TokenRegistry": [
+            "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+        ],
         "Rules": [
             "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
         ],
@@ -24,7 +27,8 @@ enum Table {
         ],
         "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceKit", "DecisionLog", "PushSending", "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
+            "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
     ]
@@ -60,7 +64,7 @@ enum Table {
         "Hummingbird": ["ServiceKit", "HTTPGate", "TokenRegistry", "Rules", "ProviderSimulator"],
         "HTTPTypes": ["ServiceKit", "HTTPGate", "TokenRegistry", "Rules", "ProviderSimulator"],
         "JWTKit": ["PushSending", "HTTPGate", "APNsSender", "FCMSender", "Pushctl", "ProviderSimulator"],
-        "Crypto": ["PushProtocol", "Postgres", "HTTPGate", "Pushctl", "ProviderSimulator"],
+        "Crypto": ["PushProtocol", "Postgres", "HTTPGate", "TokenEncryption", "Pushctl", "ProviderSimulator"],
         "CryptoExtras": ["ProviderSimulator"],
         "X509": ["APNsSender", "ProviderSimulator"],
         "SwiftASN1": ["APNsSender", "ProviderSimulator"],
@@ -87,6 +91,7 @@ enum Table {
     /// What a folder named `Domain` may import besides the platform: it is pure, so nothing that does I/O. Of PushSending
     /// a sender's domain uses the vocabulary: requests and responses as values, and their consequences.
     static let pure: Set<String> = [
-        "PushProtocol", "PushSending", "PushWires", "Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams",
+        "PushProtocol", "PushSending", "PushWires", "TokenEncryption", "Crypto", "CryptoExtras", "JWTKit", "Mustache",
+        "Yams",
     ]
 }

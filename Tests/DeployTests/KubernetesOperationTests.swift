@@ -46,7 +46,7 @@ import Testing
         #expect(container["securityContext.capabilities.drop.0"]?.text == "ALL")
         #expect(container["resources.limits.memory"] != nil)
         let known = ConfigurationReference([]).variables(of: "pushctl")
-            .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE"])
+            .union(["REGISTRY_URL", "REGISTRY_OPERATOR_KEY_FILE", "REGISTRY_TOKEN_KEYS_FILE"])
         for entry in container["env"]?.items ?? [] { #expect(known.contains(entry["name"]?.text ?? "")) }
         // Kept out of base: it runs during an operation only.
         #expect(

@@ -3,8 +3,10 @@ import Postgres
 import PushProtocol
 import TestSupport
 import Testing
+import TokenEncryption
 
 @testable import Pushctl
+@testable import TokenRegistry
 
 /// A file, from its first line to the registry's table and out again.
 @Suite(.timeLimit(.minutes(5))) struct DeviceImportTests {
@@ -177,26 +179,33 @@ import Testing
         }
     }
 
-    @Test func `what is exported can be imported elsewhere, if its tokens were asked for`() async throws {
+    static func cipher(id: String = "k1", byte: UInt8 = 1) throws -> TokenCipher {
+        try TokenCipher(
+            file: Array("\(id):\(Data(repeating: byte, count: 32).base64EncodedString())".utf8))
+    }
+
+    @Test(arguments: [false, true])
+    func `what is exported can be imported elsewhere, if its tokens were asked for`(isEncrypted: Bool) async throws {
         let lines = [
             #"{"user":"a, \"b\"","kind":"live-activity","environment":"development","token":"ab12","scope":"s","installation":"i","#
                 + #""topic":"com.x","locale":"de","time_zone":"UTC","app_version":"1","registered_at":"2026-01-02T03:04:05.678Z"}"#,
             #"{"user":"é","kind":"fid","token":"\"F\\,1"}"#,
         ]
         try await withFile("devices.ndjson", lines) { work in
+            let keys = try Self.cipher()
             try await ImportStoreTests.withRegistry { pool in
-                try await bring(work, into: pool)
+                try await bring(work, into: pool, isEncrypted ? keys : .none)
                 let original = try await content(pool)
                 for format in DeviceFormat.allCases {
-                    let text = try await export(ExportQuery(format: format, withTokens: true), nil, pool)
+                    let text = try await export(ExportQuery(format: format, withTokens: true, cipher: keys), nil, pool)
                     try await withFile("exported.\(format.rawValue)", [text]) { exported in
                         try await ImportStoreTests.withRegistry { other in
-                            try await bring(exported, into: other)
+                            try await bring(exported, into: other, isEncrypted ? keys : .none)
                             #expect(try await content(other) == original)
                         }
                     }
                     let masked = try await export(
-                        ExportQuery(format: format, withTokens: false), ImportStoreTests.app, pool)
+                        ExportQuery(format: format, withTokens: false, cipher: keys), ImportStoreTests.app, pool)
                     #expect(masked.contains("masked_token") && masked.contains("4 characters"))
                     #expect(!masked.contains("F\\\\,1") && !masked.contains("ab12\""))
                     let none = try await export(
@@ -207,8 +216,60 @@ import Testing
         }
     }
 
-    private func bring(_ work: DeviceImport, into pool: PostgresPool) async throws {
-        let store = ImportStore(pool, devicesPerUser: 100)
+    @Test(arguments: DeviceFormat.allCases)
+    func `an encrypted export without the key says what to do, and a changed token is empty`(
+        format: DeviceFormat
+    ) async throws {
+        let lines = [#"{"user":"a","kind":"fid","token":"F1"}"#, #"{"user":"b","kind":"fid","token":"F2"}"#]
+        try await withFile("devices.ndjson", lines) { work in
+            try await ImportStoreTests.withRegistry { pool in
+                try await bring(work, into: pool, try Self.cipher())
+                for withTokens in [false, true] {
+                    for cipher in [nil, try Self.cipher(id: "k2")] {
+                        let refusal = await #expect(throws: Refusal.self) {
+                            try await export(
+                                ExportQuery(format: format, withTokens: withTokens, cipher: cipher), nil, pool)
+                        }
+                        let told = refusal?.description ?? ""
+                        #expect(told.contains(cipher == nil ? "--token-keys FILE" : "“k1”"), "\(told)")
+                    }
+                }
+                try await pool.execute("UPDATE registry.registration SET token = 'v1 k1 AAAA' WHERE user_id = 'a'")
+                let query = ExportQuery(format: format, withTokens: true, cipher: try Self.cipher())
+                let unreadable = try await pool.transaction { transaction in
+                    try await query.run(nil, in: transaction) { _ in }.unreadable
+                }
+                #expect(unreadable == 1)
+                let text = try await export(query, nil, pool)
+                #expect(text.contains("F2") && !text.contains("F1") && !text.contains("v1 k1"))
+            }
+        }
+    }
+
+    @Test func `an import writes tokens as the registry does, or not at all`() async throws {
+        try await ImportStoreTests.withRegistry { pool in
+            func refusal(_ cipher: TokenCipher?) async throws -> String? {
+                let store = ImportStore(pool, cipher: cipher ?? .none, devicesPerUser: 100)
+                do { try await store.requireKeys(areGiven: cipher != nil) } catch let refusal as Refusal {
+                    return refusal.description
+                }
+                return nil
+            }
+            #expect(try await refusal(nil) == nil, "the registry has not started yet")
+            let folder = try TemporaryFolder()
+            let keys = try TokenKeys(file: try ImportStoreTests.keyFile(in: folder), logger: .silent)
+            _ = try await TokenRewriteStore(pool, tokens: keys).advance()
+            #expect(try await refusal(try Self.cipher()) == nil)
+            #expect(try await refusal(nil)?.contains("--token-keys") == true)
+            #expect(try await refusal(try Self.cipher(id: "k2"))?.contains("“k1”") == true)
+            #expect(try await refusal(try Self.cipher(byte: 9))?.contains("another one") == true)
+        }
+    }
+
+    private func bring(
+        _ work: DeviceImport, into pool: PostgresPool, _ cipher: TokenCipher = .none
+    ) async throws {
+        let store = ImportStore(pool, cipher: cipher, devicesPerUser: 100)
         let fingerprint = try LineFile(path: work.path).fingerprint(nil)
         let first = try await store.begin(fingerprint, name: work.path)
         let last = try await work.run(from: first, progress: { _ in }) { batch, state, end in

@@ -22,6 +22,11 @@ import Testing
         }
     }
 
+    /// A file with one key.
+    static func keyFile(in folder: TemporaryFolder, id: String = "k1", byte: UInt8 = 1) throws -> String {
+        try folder.write("keys-\(id)-\(byte)", "\(id):\(Data(repeating: byte, count: 32).base64EncodedString())")
+    }
+
     private static func claim(_ random: inout SplitMix, at: Timestamp) -> Claim {
         let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid]
             .randomElement(using: &random)!
@@ -79,6 +84,9 @@ import Testing
     }
 
     @Test(arguments: 1...12) func `it comes to the same as registering a batch`(seed: UInt64) async throws {
+        let folder = try TemporaryFolder()
+        let keys =
+            seed.isMultiple(of: 2) ? try TokenKeys(file: try Self.keyFile(in: folder), logger: .silent) : .none
         try await Self.withRegistry { one in
             try await Self.withRegistry { other in
                 var random = SplitMix(seed: seed)
@@ -87,7 +95,7 @@ import Testing
                 // What is there before: the same in both, with ends of every kind.
                 for pool in [one, other] {
                     var random = SplitMix(seed: seed &+ 1000)
-                    let store = RegistrationStore(pool, devicesPerUser: limit)
+                    let store = RegistrationStore(pool, tokens: keys, devicesPerUser: limit)
                     for step in 0..<25 {
                         let at = start + .seconds(Int64(step) * 86_400)
                         let claim = Self.claim(&random, at: at)
@@ -113,11 +121,12 @@ import Testing
                     return Self.claim(
                         &random, at: start + .seconds(Int64(20 + step) * 86_400 - back * 86_400) + .milliseconds(step))
                 }
-                let store = RegistrationStore(one, devicesPerUser: limit)
+                let store = RegistrationStore(one, tokens: keys, devicesPerUser: limit)
                 try await store.register(claims)
                 let file: [UInt8] = [1]
                 let devices = try claims.map(Self.device)
-                let state = try await Self.bring(devices, ImportStore(other, devicesPerUser: limit), file: file)
+                let importing = ImportStore(other, cipher: keys.cipher, devicesPerUser: limit)
+                let state = try await Self.bring(devices, importing, file: file)
                 #expect(state.taken + state.void == claims.count && state.taken > 0)
                 let (there, here) = (try await rows(other), try await rows(one))
                 for (a, b) in zip(there, here) { #expect(a == b) }

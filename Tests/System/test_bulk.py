@@ -39,13 +39,19 @@ def devices(tmp_path_factory):
 @pytest.fixture
 def pushctl(stack):
     """The arguments and the environment of a command of `pushctl devices`."""
-    environment = {**os.environ, "DATABASE_URL": stack.env["DATABASE_URL"], "HELIOGRAPH_APPS": stack.env["HELIOGRAPH_APPS"]}
+    names = ("DATABASE_URL", "HELIOGRAPH_APPS", "REGISTRY_TOKEN_KEYS_FILE")
+    environment = {**os.environ, **{name: stack.env[name] for name in names}}
 
     def command(*words) -> dict:
         return {"args": [stack.product("pushctl"), "devices", *map(str, words)], "env": environment}
 
     yield command
     query(stack, f"DELETE FROM registry.registration WHERE app = '{APP}' AND user_id LIKE '{USER}%'")
+
+
+def without_keys(command: dict) -> dict:
+    environment = {name: value for name, value in command["env"].items() if name != "REGISTRY_TOKEN_KEYS_FILE"}
+    return {**command, "env": environment}
 
 
 def run(command: dict) -> subprocess.CompletedProcess:
@@ -113,6 +119,9 @@ def test_an_import_that_is_stopped_and_killed_brings_every_line_once(stack, devi
 
     count = query(stack, f"SELECT count(*), count(DISTINCT token) FROM registry.registration WHERE user_id LIKE '{USER}%'")
     assert count == f"{LINES - len(REFUSED)}|{LINES - len(REFUSED)}"
+    # Encrypted, as the registry encrypts what devices register.
+    assert query(stack, f"""SELECT count(*) FROM registry.registration
+        WHERE user_id LIKE '{USER}%' AND NOT starts_with(token, 'v1 local ')""") == "0"
     told = [json.loads(line) for line in report.read_text().splitlines()]
     assert [entry["line"] for entry in told] == REFUSED
     assert all("kind" in entry["why"] and "bulk-token" not in entry["why"] for entry in told)
@@ -120,6 +129,10 @@ def test_an_import_that_is_stopped_and_killed_brings_every_line_once(stack, devi
     again = run(bring)
     assert again.returncode == 1 and "--again does it again" in again.stderr
 
+    # Without the keys neither command does anything.
+    for words in (["import", devices, "--app", APP, "--again"], ["export", "--app", APP]):
+        refused = run(without_keys(pushctl(*words)))
+        assert refused.returncode == 1 and "--token-keys FILE" in refused.stderr, refused.stderr
     masked, clear = tmp_path / "masked.csv", tmp_path / "clear.csv"
     for path, words in ((masked, []), (clear, ["--with-tokens"])):
         done = run(pushctl("export", "--app", APP, "--output", path, *words))

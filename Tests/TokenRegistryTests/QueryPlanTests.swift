@@ -3,6 +3,7 @@ import Postgres
 import PushProtocol
 import TestSupport
 import Testing
+import TokenEncryption
 
 @testable import TokenRegistry
 
@@ -169,21 +170,25 @@ import Testing
                             of: (0..<RegistrationStore.usersAtOnce).map { Fixture.user("user-\($0 * 7)") })
                     ),
                     ("resolving one user", RegistrationStore.resolution(of: [users[0]])),
-                    ("registering", RegistrationStore.upsert(devices)),
+                    ("registering", RegistrationStore.upsert(devices, .none)),
                     (
                         "settling installations",
                         RegistrationStore.settle(
                             claims.map { .init(app: $0.app, id: $0.installation!) })
                     ),
                     ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
-                    ("signing out what is not there", RegistrationStore.farewell(claims)),
+                    ("signing out what is not there", RegistrationStore.farewell(claims, .none)),
                     ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.owner, nil) })),
                     (
                         "deactivating",
                         RegistrationStore.invalidation(
                             claims.map { .init(app: $0.app, device: $0.device, notRegisteredSince: .now, reason: "r") })
                     ),
-                    ("correcting", RegistrationStore.correction(of: first, to: claims[1].device, in: .development)),
+                    (
+                        "correcting",
+                        RegistrationStore.correction(
+                            of: first, to: claims[1].device, in: .development, token: "ab")
+                    ),
                     ("listing", RegistrationStore.record(of: users[0])),
                     ("reading one's own", RegistrationStore.possessions(of: users[0])),
                     ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
@@ -207,6 +212,12 @@ import Testing
                         "what ended in a step",
                         SweepStore.ended(after: SweepStore.first, until: Self.sixtyFourth, before: Date())
                     ),
+                    (
+                        "tokens to rewrite in a step",
+                        TokenRewriteStore.others((SweepStore.first, Self.sixtyFourth), than: "k1")
+                    ),
+                    ("rewriting tokens", TokenRewriteStore.rewriting([first], ["a"], ["b"])),
+                    ("counting tokens", TokenRewriteStore.counting((SweepStore.first, Self.sixtyFourth))),
                 ] + Self.walks(users)
             for (what, statement) in statements {
                 let plan = try await Self.plan(statement, pool)

@@ -16,7 +16,7 @@ import Testing
 
     /// The workers, and the test that shows each. A worker that is added here needs a test, too.
     static let workers = [
-        "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper", "FIDHalts",
+        "OutboxRelay", "CampaignRunner", "StaleSweeper", "HistorySweeper", "ListSweeper", "FIDHalts", "TokenRewriter",
     ]
 
     @Test func `every worker of the registry is looked at here`() throws {
@@ -154,6 +154,21 @@ import Testing
             }
             try await CampaignStore(pool).forgetLists()
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_part").single(Int.self) == 0)
+        }
+    }
+
+    @Test func `the rewriter goes around a token that cannot be decrypted`() async throws {
+        let folder = try TemporaryFolder()
+        let keys = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
+        try await Fixture.withStore { store, pool in
+            try await store.register([Fixture.claim("b", "02", app: Self.other)])
+            try await Self.addUnreadable(to: pool)
+            try await pool.execute(
+                "UPDATE registry.registration SET token = 'v1 lost AAAA' WHERE app <> 'hide-and-seek'")
+            let worker = TokenRewriter(
+                store: TokenRewriteStore(pool, tokens: keys), courtesy: Courtesy(), logger: .silent)
+            _ = try await worker.step()
+            #expect(try await TokenEncryptionFixture.stored(pool) == ["k1": 1, "lost": 1])
         }
     }
 

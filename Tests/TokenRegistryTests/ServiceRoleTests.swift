@@ -86,6 +86,9 @@ import Testing
                 let other = AudienceFixture.notification(members, campaign: UUID())
                 #expect(try await campaigns.open(other, to: other.audience!).count == 1)
             }
+            let folder = try TemporaryFolder()
+            let tokens = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
+            #expect(try await TokenEncryptionFixture.walk(TokenRewriteStore(service, tokens: tokens)) == 0)
             let keys = APIKeyStore(service, schema: "registry")
             #expect(try await keys.grant(of: "none") == nil)
             try await keys.touch("none")

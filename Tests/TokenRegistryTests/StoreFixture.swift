@@ -9,11 +9,11 @@ import Testing
 /// The registry's schema in a database of the test's own.
 enum StoreFixture {
     static func withStore<R: Sendable>(
-        devicesPerUser: Int = RegistrationStore.usualDevicesPerUser,
+        devicesPerUser: Int = RegistrationStore.usualDevicesPerUser, tokens: TokenKeys = .none,
         _ body: (RegistrationStore, PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestSchema.registry.withPool { pool in
-            try await body(RegistrationStore(pool, devicesPerUser: devicesPerUser), pool)
+            try await body(RegistrationStore(pool, tokens: tokens, devicesPerUser: devicesPerUser), pool)
         }
     }
 

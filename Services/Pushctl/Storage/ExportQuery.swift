@@ -1,20 +1,28 @@
 import Postgres
 import PushProtocol
+import TokenEncryption
 
-/// What `devices export` asks the database, which writes the lines itself.
-struct ExportQuery: Hashable, Sendable {
+/// What `devices export` asks the database, which writes the lines itself but for encrypted tokens.
+struct ExportQuery: Sendable {
     let format: DeviceFormat
     /// Whether tokens are written as they are; otherwise, masked, in a column that no import takes.
     let withTokens: Bool
+    /// The keys of encrypted tokens; `nil`: there is no file of keys.
+    var cipher: TokenCipher?
 
     /// Copies out every active registration of an app, or of all, in one snapshot.
     ///
-    /// - Returns: how many there are.
+    /// - Returns: how many there are, and how many of their tokens cannot be decrypted and were written as empty.
     func run(
         _ app: AppID?, in transaction: PostgresTransaction, to receive: ([UInt8]) async throws -> Void
-    ) async throws -> Int {
+    ) async throws -> (count: Int, unreadable: Int) {
+        var tokens = StoredTokens(cipher, format: format, withTokens: withTokens)
         try await transaction.execute("SELECT set_config('heliograph.export', \(app?.rawValue ?? ""), true)")
-        return try await transaction.copy(app == nil ? lines("") : lines(Self.ofApp), as: options, to: receive)
+        try await transaction.execute("SELECT set_config('heliograph.marker', \(tokens.marker), true)")
+        let count = try await transaction.copy(app == nil ? lines("") : lines(Self.ofApp), as: options) {
+            try await receive(try tokens.put(into: $0))
+        }
+        return (count, tokens.unreadable)
     }
 
     private static let ofApp: SQL = "AND r.app = current_setting('heliograph.export')"
@@ -41,7 +49,21 @@ struct ExportQuery: Hashable, Sendable {
         }
     }
 
+    /// As ``TokenCipher/isSealed(_:)``: COPY takes no parameters.
+    private static let isSealed: SQL = "starts_with(r.token, 'v1 ')"
+
+    /// Without a character that CSV or JSON would write otherwise.
+    private static let marked: SQL = """
+        current_setting('heliograph.marker') || r.device_id || ' ' || r.app || ' ' || r.token
+            || current_setting('heliograph.marker')
+        """
+
     private var token: SQL {
-        withTokens ? "r.token" : "left(r.token, 4) || '… (' || length(r.token) || ' characters)' AS masked_token"
+        withTokens
+            ? "CASE WHEN \(Self.isSealed) THEN \(Self.marked) ELSE r.token END AS token"
+            : """
+            CASE WHEN \(Self.isSealed) THEN \(Self.marked)
+                ELSE left(r.token, 4) || '… (' || length(r.token) || ' characters)' END AS masked_token
+            """
     }
 }

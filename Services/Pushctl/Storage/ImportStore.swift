@@ -1,19 +1,48 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import TokenEncryption
 
 /// The registry's tables, as an import writes them: the rules of registering (`RegistrationStore.register`), said for a
 /// whole batch in a staging table. `ImportStoreTests` holds the two against each other.
 struct ImportStore: Sendable {
     private let database: PostgresPool
+    /// Encrypts tokens.
+    private let cipher: TokenCipher
     private let devicesPerUser: Int
     /// Whether new registrations are told one by one, as those of devices are.
     private let announces: Bool
 
-    init(_ database: PostgresPool, devicesPerUser: Int, announces: Bool = true) {
+    init(_ database: PostgresPool, cipher: TokenCipher = .none, devicesPerUser: Int, announces: Bool = true) {
         self.database = database
+        self.cipher = cipher
         self.devicesPerUser = devicesPerUser
         self.announces = announces
+    }
+
+    /// Refuses to write tokens otherwise than the registry does: in clear, or with a key that it does not have.
+    ///
+    /// - Parameter areGiven: whether there is a file of keys.
+    func requireKeys(areGiven: Bool) async throws {
+        let row = try await database.query("SELECT key, proof FROM registry.token_rewrite").first
+        // Before the registry first starts there is nothing to compare with.
+        guard let row, let key = try row.decode(String?.self, at: 0) else { return }
+        guard areGiven else {
+            throw Refusal(
+                "the registry has keys for tokens; give them with --token-keys FILE or REGISTRY_TOKEN_KEYS_FILE")
+        }
+        guard key == cipher.writing else {
+            throw Refusal(
+                "the registry writes tokens with “\(key)”, and the file of keys has “\(cipher.writing)” first; give the registry's"
+            )
+        }
+        let proof = try row.decode(String?.self, at: 1) ?? ""
+        let isSame = (try? cipher.open(proof, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)) != nil
+        guard isSame else {
+            throw Refusal(
+                "the key “\(key)” in the file of keys is another one than the registry's of this id; give the registry's"
+            )
+        }
     }
 
     /// Where the import of a file stands; of one that was never begun, at its beginning.
@@ -100,7 +129,7 @@ struct ImportStore: Sendable {
         if !announces { try await transaction.execute("SET LOCAL heliograph.unannounced = 'on'") }
         // A connection that was replaced has none; the rows go with the transaction.
         try await transaction.execute(Self.staging)
-        var rows: CopyRows? = Self.rows(batch.entries, startedAt: startedAt)
+        var rows: CopyRows? = rows(batch.entries, startedAt: startedAt)
         try await transaction.copy(into: "pg_temp.import_line") {
             defer { rows = nil }
             return rows
@@ -115,16 +144,20 @@ struct ImportStore: Sendable {
         return taken
     }
 
-    private static func rows(_ entries: [ImportBatch.Entry], startedAt: Date) -> CopyRows {
+    private func rows(_ entries: [ImportBatch.Entry], startedAt: Date) -> CopyRows {
         var rows = CopyRows()
         for entry in entries {
             let device = entry.device
             // Of lines without a time, the later one is the later registration. A line takes longer than a microsecond,
             // so none is in the future.
             let time = device.registeredAt ?? startedAt + Double(entry.line) / 1_000_000
+            let token = cipher.seal(
+                device.token, device: device.device, app: device.app, provider: device.provider,
+                environment: device.environment)
             rows.append(
                 Int32(entry.wave), device.device, device.app.rawValue, device.user.rawValue, device.provider.rawValue,
-                device.environment.rawValue, device.token.secret, device.kind.rawValue, device.installation?.rawValue,
+                device.environment.rawValue, token.stored, token.moved, device.kind.rawValue,
+                device.installation?.rawValue,
                 device.scope, device.topic, device.platform?.rawValue, device.locale, device.timeZone,
                 device.appVersion, time)
         }

@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import PushProtocol
 import ServiceKit
+import TokenEncryption
 
 /// What a command reads of its surroundings, checked like a service's configuration.
 enum Environment {
@@ -12,9 +13,13 @@ enum Environment {
     static let operatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", required: true, secret: true, summary: "The key of the registry's operator API.")
 
+    static let tokenKeysFile = ConfigurationKey(
+        "REGISTRY_TOKEN_KEYS_FILE", .file,
+        summary: "The registry's file of keys for stored tokens, for devices import and export.")
+
     /// Every key that any command reads; the deployment files are held against it.
     static let keys: [ConfigurationKey] =
-        .amqp + .postgres + .apps + [registryURL, operatorKey] + ChannelDirectory.keys
+        .amqp + .postgres + .apps + [registryURL, operatorKey, tokenKeysFile] + ChannelDirectory.keys
 
     /// The settings that one command needs, and no others.
     static func settings(_ keys: [ConfigurationKey]) throws -> Settings {
@@ -56,6 +61,24 @@ extension AppID {
     init(named name: String) throws {
         guard let id = AppID(rawValue: name) else { throw Refusal("“\(name)” is not an app's id") }
         self = id
+    }
+}
+
+/// `--token-keys`, for commands that read or write tokens in the database.
+struct TokenKeysOption: ParsableArguments {
+    @Option(help: "The registry's file of keys for stored tokens; REGISTRY_TOKEN_KEYS_FILE when it is not given.")
+    var tokenKeys: String?
+
+    /// `nil` when there is no file.
+    func load() throws -> TokenCipher? {
+        let set = try Environment.settings([Environment.tokenKeysFile])
+        guard let path = try tokenKeys ?? set.optionalString(Environment.tokenKeysFile) else { return nil }
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw Refusal("\(path): is not a file that can be read; --token-keys names another one")
+        }
+        do throws(TokenCipher.FileFault) { return try TokenCipher(file: Array(contents)) } catch {
+            throw Refusal("\(path): \(error)")
+        }
     }
 }
 

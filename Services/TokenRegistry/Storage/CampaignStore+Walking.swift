@@ -32,10 +32,8 @@ extension CampaignStore {
         var members: [CampaignPage.Member] = []
         var count = 0
         for row in try await database.query(AudienceQueries.everyone(in: page, of: campaign)) {
-            guard let registration = try? Registration(row) else {
-                UnreadableRegistrations.count(of: campaign.app)
-                continue
-            }
+            let readable = UnreadableRegistrations.passing(over: campaign.app) { try Registration(row, tokens) }
+            guard let registration = readable else { continue }
             if members.last?.user != registration.user { members.append(.init(user: registration.user, devices: [])) }
             members[members.count - 1].devices.append(registration)
             count += 1
@@ -51,10 +49,8 @@ extension CampaignStore {
         var devices: [UserID: [Registration]] = [:]
         if !users.isEmpty {
             for row in try await database.query(AudienceQueries.devices(of: users, of: campaign)) {
-                guard let registration = try? Registration(row) else {
-                    UnreadableRegistrations.count(of: campaign.app)
-                    continue
-                }
+                let readable = UnreadableRegistrations.passing(over: campaign.app) { try Registration(row, tokens) }
+                guard let registration = readable else { continue }
                 devices[registration.user, default: []].append(registration)
             }
         }

@@ -10,8 +10,12 @@ struct CampaignStore: Sendable {
     static let lease = Duration.seconds(30)
 
     let database: PostgresPool
+    let tokens: TokenKeys
 
-    init(_ database: PostgresPool) { self.database = database }
+    init(_ database: PostgresPool, tokens: TokenKeys = .none) {
+        self.database = database
+        self.tokens = tokens
+    }
 
     /// What an arrived cursor is.
     enum Claim: Hashable, Sendable {

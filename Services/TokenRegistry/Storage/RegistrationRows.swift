@@ -24,7 +24,16 @@ extension Registration {
     /// The number of ``ownColumns``.
     static let ownColumnCount = 12
 
-    init(_ row: PostgresRow, of owner: AppUser) throws(PostgresError) {
+    /// A row of a user's, with its token decrypted.
+    ///
+    /// - Throws: an error of the row, or a ``TokenCipher/Fault``.
+    init(_ row: PostgresRow, of owner: AppUser, _ tokens: TokenKeys) throws {
+        try self.init(stored: row, of: owner)
+        token = try tokens.open(token.secret, device: device, app: app)
+    }
+
+    /// With the text that is stored in place of the token.
+    fileprivate init(stored row: PostgresRow, of owner: AppUser) throws(PostgresError) {
         self.init(
             device: try row.decode(UUID.self, at: 0), app: owner.app, user: owner.user,
             provider: try row.decode(Provider.self, at: 1),
@@ -41,15 +50,20 @@ extension Registration {
     /// What ``init(_:)`` reads.
     static let columns: SQL = "\(ownColumns), r.app, r.user_id"
 
-    init(_ row: PostgresRow) throws(PostgresError) {
-        let next = Self.ownColumnCount
-        let owner = AppUser(app: try row.decode(AppID.self, at: next), user: try row.decode(UserID.self, at: next + 1))
-        try self.init(row, of: owner)
+    init(_ row: PostgresRow, _ tokens: TokenKeys) throws {
+        try self.init(row, of: try Self.owner(row), tokens)
+    }
+
+    fileprivate static func owner(_ row: PostgresRow) throws(PostgresError) -> AppUser {
+        AppUser(
+            app: try row.decode(AppID.self, at: ownColumnCount),
+            user: try row.decode(UserID.self, at: ownColumnCount + 1)
+        )
     }
 }
 
 /// A registration with its state and all that is known of the device: what an operator sees. The token of an erased one
-/// is empty.
+/// is empty, and so is one that cannot be decrypted.
 struct RegistrationRecord: Hashable, Sendable {
     var registration: Registration
     var state: RegistrationState
@@ -70,10 +84,13 @@ extension RegistrationRecord {
         r.app_version, r.platform
         """
 
-    init(_ row: PostgresRow) throws(PostgresError) {
+    init(_ row: PostgresRow, _ tokens: TokenKeys) throws(PostgresError) {
         let next = Registration.ownColumnCount + 2
+        var registration = try Registration(stored: row, of: try Registration.owner(row))
+        let token = try? tokens.open(registration.token.secret, device: registration.device, app: registration.app)
+        registration.token = token ?? DeviceToken(secret: "")
         self.init(
-            registration: try Registration(row), state: try row.decode(RegistrationState.self, at: next),
+            registration: registration, state: try row.decode(RegistrationState.self, at: next),
             reason: try row.decode(String?.self, at: next + 1), changedAt: try row.decode(Date.self, at: next + 2),
             staleSince: try row.decode(Date?.self, at: next + 3), locale: try row.decode(String?.self, at: next + 4),
             timeZone: try row.decode(String?.self, at: next + 5),
@@ -89,9 +106,9 @@ enum HistoryEntry: Hashable, Sendable {
     case unreadable(device: UUID?, reason: String)
 
     /// - Parameter row: of ``RegistrationRecord/columns``.
-    init(_ row: PostgresRow, of app: AppID) {
+    init(_ row: PostgresRow, _ tokens: TokenKeys, of app: AppID) {
         do throws(PostgresError) {
-            self = .record(try RegistrationRecord(row))
+            self = .record(try RegistrationRecord(row, tokens))
         } catch {
             UnreadableRegistrations.count(of: app)
             self = .unreadable(device: try? row.decode(UUID.self, at: 0), reason: error.detail)
@@ -111,7 +128,16 @@ enum HistoryEntry: Hashable, Sendable {
 /// |---|---|---|---|
 /// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
 enum UnreadableRegistrations {
-    static func count(of app: AppID) {
+    /// What `read` returns; `nil` for a row that cannot be read, which is counted. One such row must not keep a batch of
+    /// other users from their devices.
+    static func passing(over app: AppID, _ read: () throws -> Registration) -> Registration? {
+        do { return try read() } catch {
+            count(of: app)
+            return nil
+        }
+    }
+
+    fileprivate static func count(of app: AppID) {
         Counter(
             label: "heliograph_registry_unreadable_registrations_total", dimensions: [("app", app.rawValue)]
         ).increment()

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import TokenEncryption
 
 extension RegistrationStore {
     /// Moves a registration to the environment it really lives in, in one statement: who signs out or registers
@@ -12,11 +13,17 @@ extension RegistrationStore {
     func correct(
         device: UUID, of app: AppID, to environment: ProviderEnvironment
     ) async throws(PostgresError) -> Bool {
-        guard let moved = try await successor(of: device, of: app, in: environment) else { return false }
-        return try await database.query(Self.correction(of: device, to: moved, in: environment)).single(Int64.self) > 0
+        guard let old = try await active(device, of: app) else { return false }
+        let moved = DerivedID.device(app: app, provider: old.provider, environment: environment, token: old.token)
+        let token = tokens.cipher.seal(old.token, device: moved, app: app)
+        let correction = Self.correction(of: device, to: moved, in: environment, token: token)
+        return try await database.query(correction).single(Int64.self) > 0
     }
 
-    static func correction(of device: UUID, to moved: UUID, in environment: ProviderEnvironment) -> SQL {
+    /// - Parameter token: the token as it is stored in the row of `moved`.
+    static func correction(
+        of device: UUID, to moved: UUID, in environment: ProviderEnvironment, token: String
+    ) -> SQL {
         """
         WITH old AS (
             UPDATE registry.registration
@@ -28,7 +35,7 @@ extension RegistrationStore {
             INSERT INTO registry.registration AS r
                 (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, locale,
                 time_zone, app_version, registered_at, stale_since, state_changed_at)
-            SELECT \(moved)::uuid, app, user_id, provider, \(environment.rawValue), token, kind, installation, scope,
+            SELECT \(moved)::uuid, app, user_id, provider, \(environment.rawValue), \(token), kind, installation, scope,
                 topic, locale, time_zone, app_version, registered_at, stale_since, statement_timestamp()
             FROM old
             ON CONFLICT (device_id) DO UPDATE SET
@@ -45,18 +52,15 @@ extension RegistrationStore {
         """
     }
 
-    /// The id that a registration's token has in `environment`. Neither the provider behind an id ever changes, nor the
-    /// token while it is active, so there is nothing to lock.
-    private func successor(
-        of device: UUID, of app: AppID, in environment: ProviderEnvironment
-    ) async throws(PostgresError) -> UUID? {
+    /// An active APNs registration. Neither the provider behind an id ever changes, nor the token while it is active, so
+    /// there is nothing to lock. `nil` also when its token cannot be read: nothing is sent to it in either environment.
+    private func active(_ device: UUID, of app: AppID) async throws(PostgresError) -> Registration? {
         let rows = try await database.query(
             """
             SELECT \(Registration.columns) FROM registry.registration r
             WHERE r.device_id = \(device) AND r.app = \(app.rawValue) AND r.provider = 'apns' AND r.state = 'active'
             """)
         guard let row = rows.first else { return nil }
-        let old = try Registration(row)
-        return DerivedID.device(app: old.app, provider: old.provider, environment: environment, token: old.token)
+        return UnreadableRegistrations.passing(over: app) { try Registration(row, tokens) }
     }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import TokenEncryption
 
 extension RegistrationStore {
     /// Signs each claim's user out of its device; a device that is another user's by now, or was registered later than
@@ -17,7 +18,7 @@ extension RegistrationStore {
             // Nobody is noted whom an erasure forgets meanwhile.
             try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
             // First: a registration that comes in between then waits for this transaction, and finds the row.
-            if notesUnknown { try await transaction.execute(Self.farewell(claims)) }
+            if notesUnknown { try await transaction.execute(Self.farewell(claims, tokens.cipher)) }
             return try await transaction.query(Self.departure(claims.map { ($0.device, $0.owner, $0.at) })).ended
         }
     }
@@ -31,7 +32,7 @@ extension RegistrationStore {
     }
 
     /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
-    static func farewell(_ claims: [Claim]) -> SQL {
+    static func farewell(_ claims: [Claim], _ cipher: TokenCipher) -> SQL {
         """
         INSERT INTO registry.registration
             (device_id, app, user_id, provider, environment, token, kind, registered_at, state, state_reason,
@@ -41,7 +42,8 @@ extension RegistrationStore {
         FROM unnest(
             \(claims.map(\.device))::uuid[], \(claims.map(\.app.rawValue))::text[],
             \(claims.map(\.user.rawValue))::text[], \(claims.map(\.provider.rawValue))::text[],
-            \(claims.map(\.environment.rawValue))::text[], \(claims.map(\.token.secret))::text[],
+            \(claims.map(\.environment.rawValue))::text[],
+            \(claims.map { cipher.seal($0.token, device: $0.device, app: $0.app) })::text[],
             \(claims.map(\.kind.rawValue))::text[], \(claims.map(\.at?.date))::timestamptz[]
         ) AS c (device_id, app, user_id, provider, environment, token, kind, at)
         CROSS JOIN LATERAL (SELECT least(coalesce(at, statement_timestamp()), statement_timestamp()) AS left_at) AS t

@@ -29,7 +29,7 @@ extension RegistrationStore {
                 Self.ending(installation, of: user, except: kept, at: moment, .dropped)
             ).ended
             let records = try await transaction.query(Self.possession(of: installation, by: user))
-                .compactMap { HistoryEntry($0, of: installation.app).record }
+                .compactMap { HistoryEntry($0, tokens, of: installation.app).record }
             return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
     }
@@ -71,7 +71,7 @@ extension RegistrationStore {
 
     /// The rows that can be read. The others are counted (``UnreadableRegistrations``).
     private func records(_ query: SQL, of app: AppID) async throws(PostgresError) -> [RegistrationRecord] {
-        try await database.query(query).compactMap { HistoryEntry($0, of: app).record }
+        try await database.query(query).compactMap { HistoryEntry($0, tokens, of: app).record }
     }
 
     static func possession(of installation: Installation, by user: UserID) -> SQL {

@@ -39,11 +39,10 @@ extension RegistrationStore {
             for row in try await database.query(Self.resolution(of: users)) {
                 let place = try row.decode(Int.self, at: Registration.ownColumnCount) - 1
                 // One row that cannot be read must not keep a batch of other users from their devices.
-                guard let registration = try? Registration(row, of: users[place]) else {
-                    UnreadableRegistrations.count(of: users[place].app)
-                    continue
+                let registration = UnreadableRegistrations.passing(over: users[place].app) {
+                    try Registration(row, of: users[place], tokens)
                 }
-                registrations[place].append(registration)
+                if let registration { registrations[place].append(registration) }
             }
             for place in registrations.indices where registrations[place].count > 1 {
                 registrations[place].sort { $0.device < $1.device }
@@ -67,7 +66,7 @@ extension RegistrationStore {
     /// Everything known about one user's devices, the latest first, for operators. A row that cannot be read is an entry with
     /// the reason.
     func history(of user: AppUser) async throws(PostgresError) -> [HistoryEntry] {
-        try await database.query(Self.record(of: user)).map { HistoryEntry($0, of: user.app) }
+        try await database.query(Self.record(of: user)).map { HistoryEntry($0, tokens, of: user.app) }
     }
 
     /// Present and past lie in an index each.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
+import TokenEncryption
 
 extension RegistrationStore {
     /// Takes each claim: inserts it, or revives it, or takes it over from another user, and bumps its time. A claim from
@@ -45,7 +46,7 @@ extension RegistrationStore {
         var registered = Registered()
         var arrived: Set<AppUser> = []
         var installations: Set<Installation> = []
-        for row in try await transaction.query(Self.upsert(claims)) {
+        for row in try await transaction.query(Self.upsert(claims, tokens.cipher)) {
             let row = try Taken(row)
             registered.taken.insert(row.device)
             if row.hasArrived {
@@ -84,8 +85,12 @@ extension RegistrationStore {
     /// ones; an end holds against those until the moment it is about. A user's own leaving says nothing against another
     /// user who registers the token. Who says an environment that was corrected means the registration that it was
     /// moved to: tokens do not change worlds.
-    static func upsert(_ claims: [(device: UUID, claim: Claim)]) -> SQL {
+    static func upsert(_ claims: [(device: UUID, claim: Claim)], _ cipher: TokenCipher) -> SQL {
         let rows = claims.map(\.claim)
+        let tokens = claims.map {
+            cipher.seal(
+                $1.token, device: $0, app: $1.app, provider: $1.provider, environment: $1.environment)
+        }
         return """
             INSERT INTO registry.registration AS r
                 (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic,
@@ -93,18 +98,19 @@ extension RegistrationStore {
             SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
                 CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                     ELSE 'production' END,
-                c.token, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
+                CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
                 statement_timestamp()
             FROM unnest(
                 \(claims.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],
                 \(rows.map(\.user.rawValue))::text[], \(rows.map(\.provider.rawValue))::text[],
-                \(rows.map(\.environment.rawValue))::text[], \(rows.map(\.token.secret))::text[],
+                \(rows.map(\.environment.rawValue))::text[], \(tokens.map(\.stored))::text[],
+                \(tokens.map(\.moved))::text[],
                 \(rows.map(\.kind.rawValue))::text[], \(rows.map(\.installation?.rawValue))::text[],
                 \(rows.map(\.scope))::text[], \(rows.map(\.topic))::text[], \(rows.map(\.platform?.rawValue))::text[],
                 \(rows.map(\.locale))::text[], \(rows.map(\.timeZone))::text[], \(rows.map(\.appVersion))::text[],
                 \(rows.map(\.at?.date))::timestamptz[]
-            ) AS c (device_id, app, user_id, provider, environment, token, kind, installation, scope, topic, platform,
-                locale, time_zone, app_version, at)
+            ) AS c (device_id, app, user_id, provider, environment, token, moved_token, kind, installation, scope, topic,
+                platform, locale, time_zone, app_version, at)
             CROSS JOIN LATERAL (SELECT least(coalesce(c.at, statement_timestamp()), statement_timestamp()) AS at) AS t
             LEFT JOIN registry.erasure e ON e.app = c.app AND e.user_id = c.user_id
             LEFT JOIN registry.registration s

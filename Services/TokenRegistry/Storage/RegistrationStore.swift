@@ -12,10 +12,12 @@ struct RegistrationStore: Sendable {
     static let usualDevicesPerUser = 100
 
     let database: PostgresPool
+    let tokens: TokenKeys
     let devicesPerUser: Int
 
-    init(_ database: PostgresPool, devicesPerUser: Int = usualDevicesPerUser) {
+    init(_ database: PostgresPool, tokens: TokenKeys = .none, devicesPerUser: Int = usualDevicesPerUser) {
         self.database = database
+        self.tokens = tokens
         self.devicesPerUser = devicesPerUser
     }
 }

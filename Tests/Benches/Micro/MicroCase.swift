@@ -1,6 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 import PushSending
+import TokenEncryption
 
 /// What can be measured.
 enum MicroCase: String, CaseIterable {
@@ -17,6 +18,8 @@ enum MicroCase: String, CaseIterable {
     case stage
     case stageOf100 = "stage-of-100"
     case stageFCM = "stage-fcm"
+    case sealToken = "seal-token"
+    case openToken = "open-token"
 
     func run(_ times: Int) {
         switch self {
@@ -32,6 +35,10 @@ enum MicroCase: String, CaseIterable {
         case .stage: BenchStage(pushes: times, targets: 1, provider: .apns).run()
         case .stageOf100: BenchStage(pushes: times, targets: 100, provider: .apns).run()
         case .stageFCM: BenchStage(pushes: times, targets: 1, provider: .fcm).run()
+        case .sealToken:
+            repeated(times, BenchToken()) { keep($0.cipher.seal($0.token, device: $0.device, app: $0.app)) }
+        case .openToken:
+            repeated(times, BenchToken()) { keep(try? $0.cipher.open($0.stored, device: $0.device, app: $0.app)) }
         }
     }
 
@@ -54,6 +61,22 @@ enum MicroCase: String, CaseIterable {
             target: BenchPush.push(targets: 1, provider: provider).targets[0], now: BenchPush.now,
             credentialAge: .seconds(60))
         repeated(times, response) { keep(wire.consequence(of: $0, to: sent)) }
+    }
+}
+
+/// An APNs token and the text that it is stored as.
+private struct BenchToken {
+    let cipher: TokenCipher
+    let token = DeviceToken(secret: String(repeating: "9f", count: 32))
+    let device = UUID()
+    let app = BenchPush.push(targets: 1).app
+    let stored: String
+
+    init() {
+        let key = "k1:\(Data(repeating: 1, count: 32).base64EncodedString())"
+        guard let cipher = try? TokenCipher(file: Array(key.utf8)) else { preconditionFailure("a key of 32 bytes") }
+        self.cipher = cipher
+        stored = cipher.seal(token, device: device, app: app)
     }
 }
 

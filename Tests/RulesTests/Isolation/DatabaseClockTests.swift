@@ -97,7 +97,7 @@ import Testing
     @Test(arguments: [("Rules", 120), ("Feedback", 15), ("TokenRegistry", 45)])
     func `no lease or due time of a service goes by the clock of its own machine`(service: String, least: Int) throws {
         let services = URL(filePath: Shipped.directory).deletingLastPathComponent().deletingLastPathComponent()
-        let wall = /Timestamp\.now|Timestamp = \.now|\?\? \.now|-> Timestamp = \{|: \{ \.now \}|\bDate\(\)/
+        let wall = /Timestamp\.now|Timestamp = \.now|\?\? \.now|-> Timestamp = \{ \.now|: \{ \.now \}|\bDate\(\)/
         let folder = services.appending(path: service)
         var files = 0
         for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where name.hasSuffix(".swift") {

@@ -17,8 +17,12 @@ import Testing
 
     @Test func `ten thousand random sequences come to what the model says`() async throws {
         let seed = TestSeed.value
-        try await StoreFixture.withStore(devicesPerUser: Self.cap) { store, pool in
+        let folder = try TemporaryFolder()
+        let keys = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
+        try await StoreFixture.withStore(devicesPerUser: Self.cap) { plain, pool in
+            let encrypting = RegistrationStore(pool, tokens: keys, devicesPerUser: Self.cap)
             for round in 0..<(Self.sequences / Self.together) {
+                let store = round.isMultiple(of: 2) ? encrypting : plain
                 try await Self.play(seed: seed &+ UInt64(round), store, pool)
                 try await pool.execute(
                     "TRUNCATE registry.registration, registry.membership, registry.erasure, registry.outbox")
@@ -52,8 +56,8 @@ import Testing
             try await compare(answersOf: models, store, "seed \(seed), step \(step)")
             for model in models { addressed += model.addressed }
         }
-        try await compare(rowsOf: models, pool, "seed \(seed)")
-        try await check(addressed: addressed, pool, "seed \(seed)")
+        try await compare(rowsOf: models, store, "seed \(seed)")
+        try await check(addressed: addressed, store, "seed \(seed)")
     }
 
     /// Lets time pass: everything that the registry knows becomes so much older.
@@ -165,8 +169,11 @@ import Testing
     }
 
     /// Every row with its times, and all that was announced of it on the way, in order.
-    private static func compare(rowsOf models: [RegistryModel], _ pool: PostgresPool, _ place: String) async throws {
-        let rows = try await StoredRow.all(pool)
+    private static func compare(
+        rowsOf models: [RegistryModel], _ store: RegistrationStore, _ place: String
+    ) async throws {
+        let pool = store.database
+        let rows = try await StoredRow.all(store)
         let announced = try await StoredRow.announced(pool)
         let revoked = try await StoredRow.revoked(pool)
         let words = try await StoredRow.words(pool)
@@ -182,10 +189,10 @@ import Testing
     /// What a sender goes by: who has a device gets what is meant for them, and nobody gets what was meant for those who
     /// had it before.
     private static func check(
-        addressed: [Addressed], _ pool: PostgresPool, _ place: String
+        addressed: [Addressed], _ store: RegistrationStore, _ place: String
     ) async throws {
-        let revoked = try await StoredRow.revoked(pool)
-        let rows = try await StoredRow.all(pool)
+        let revoked = try await StoredRow.revoked(store.database)
+        let rows = try await StoredRow.all(store)
         for (app, rows) in rows {
             for row in rows.values where row.state == .active {
                 let limit = revoked[app]?[row.device]
@@ -212,16 +219,18 @@ import Testing
 
 /// The table as it is, in the model's words.
 private enum StoredRow {
-    static func all(_ pool: PostgresPool) async throws -> [AppID: [UUID: RegistryModel.Row]] {
+    static func all(_ store: RegistrationStore) async throws -> [AppID: [UUID: RegistryModel.Row]] {
         var all: [AppID: [UUID: RegistryModel.Row]] = [:]
-        for row in try await pool.query("SELECT * FROM registry.registration") {
+        for row in try await store.database.query("SELECT * FROM registry.registration") {
             let device = try row.decode(UUID.self, at: "device_id")
             let app = try row.decode(AppID.self, at: "app")
             let state = try row.decode(RegistrationState.self, at: "state")
             all[app, default: [:]][device] = RegistryModel.Row(
                 device: device, user: try row.decode(at: "user_id"), provider: try row.decode(at: "provider"),
                 environment: try row.decode(at: "environment"),
-                token: try row.decode(String?.self, at: "token").map { DeviceToken(secret: $0) },
+                token: try row.decode(String?.self, at: "token").map {
+                    try store.tokens.open($0, device: device, app: app)
+                },
                 kind: try row.decode(at: "kind"), installation: try row.decode(at: "installation"),
                 scope: try row.decode(at: "scope"),
                 registeredAt: Timestamp(try row.decode(Date.self, at: "registered_at")), state: state,

@@ -97,6 +97,13 @@ secret_file() {
   echo "$path"
 }
 
+# token_keys_file: prints the path of the keys that the registry encrypts device tokens with, made on first use.
+token_keys_file() {
+  local path=$STATE/secrets/token-keys
+  [ -s "$path" ] || echo "local:$(openssl rand -base64 32)" | private_file token-keys >/dev/null
+  echo "$path"
+}
+
 secret() { cat "$(secret_file "$1")"; }
 
 # private_file NAME: writes standard input to a file of its owner only in the secrets' folder, and prints the path.

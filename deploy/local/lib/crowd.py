@@ -97,8 +97,9 @@ class Crowd:
 
     def inactive(self) -> dict[str, str]:
         """The tokens to which nothing would be sent any more, and why."""
-        lines = self.query("SELECT token || ' ' || state_reason", "AND state <> 'active'").splitlines()
-        return dict(line.split(" ", 1) for line in lines)
+        # The column `token` is encrypted; each user has one device, so the user's number tells the token.
+        lines = self.query("SELECT user_id || ' ' || state_reason", "AND state <> 'active'").splitlines()
+        return {self.token(int(user.rsplit("-", 1)[1])): reason for user, reason in (line.split(" ", 1) for line in lines)}
 
     def query(self, select: str, condition: str = "") -> str:
         done = subprocess.run(

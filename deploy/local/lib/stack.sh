@@ -119,6 +119,7 @@ service_environment() {
       echo "REGISTRY_HOST=127.0.0.1"
       echo "REGISTRY_PORT=$REGISTRY_PORT"
       echo "REGISTRY_OPERATOR_KEY_FILE=$(secret_file operator)"
+      echo "REGISTRY_TOKEN_KEYS_FILE=$(token_keys_file)"
       # One user here stands for many: tests and benches ask as fast as they can.
       echo "REGISTRY_USER_REQUESTS=${LOCAL_USER_REQUESTS:-0}"
       echo "REGISTRY_USER_CHANGES=${LOCAL_USER_CHANGES:-0}" ;;
@@ -184,6 +185,7 @@ export APNS_SANDBOX_URL='https://localhost:$SIMULATOR_APNS_SANDBOX_PORT'
 export FCM_URL='https://localhost:$SIMULATOR_FCM_PORT'
 export PROVIDER_CA_FILE='$STATE/credentials/simulator-ca.pem'
 export REGISTRY_OPERATOR_KEY='$(secret operator)'
+export REGISTRY_TOKEN_KEYS_FILE='$(token_keys_file)'
 export HELIOGRAPH_APPS='$STATE/apps.yaml'
 export BEARER_SECRET_FILE='$STATE/credentials/bearer.secret'
 END

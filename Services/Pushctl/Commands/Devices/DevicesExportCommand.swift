@@ -19,14 +19,15 @@ extension DevicesCommand {
         var output: String?
         @Flag(help: "Writes tokens in clear, for who keeps them as secrets. Otherwise they are masked.")
         var withTokens = false
+        @OptionGroup var keys: TokenKeysOption
 
         func run() async throws {
             let app = try app.map { try AppID(named: $0) }
-            let query = ExportQuery(format: try chosenFormat(), withTokens: withTokens)
+            let query = ExportQuery(format: try chosenFormat(), withTokens: withTokens, cipher: try keys.load())
             let file = try target()
             do {
                 let isBegun = Mutex(false)
-                let count = try await withInterruption {
+                let (count, unreadable) = try await withInterruption {
                     try await withDatabase { database in
                         try await database.transaction { transaction in
                             // A transaction that failed is run again, and what was written stays written.
@@ -42,7 +43,13 @@ extension DevicesCommand {
                     }
                 }
                 FileHandle.standardError.write(Data("\(count) registrations\n".utf8))
+                guard unreadable == 0 else {
+                    FileHandle.standardError.write(
+                        Data("\(unreadable) tokens were changed in the database and are empty here\n".utf8))
+                    throw ExitCode.failure
+                }
             } catch {
+                if error is ExitCode { throw error }
                 // Half an export is none.
                 if let output { try? FileManager.default.removeItem(atPath: output) }
                 if error is PostgresError { throw Refusal("stopped") }

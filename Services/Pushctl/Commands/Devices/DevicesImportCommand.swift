@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import PushProtocol
 import ServiceKit
+import TokenEncryption
 
 extension DevicesCommand {
     struct Import: AsyncParsableCommand {
@@ -27,12 +28,14 @@ extension DevicesCommand {
         @Flag(help: "Brings the file in again, although it was brought in.") var again = false
         @Flag(help: "Does not announce new registrations one by one; takeovers and ends are announced all the same.")
         var unannounced = false
+        @OptionGroup var keys: TokenKeysOption
         @OptionGroup var apps: AppsOption
 
         func run() async throws {
             let work = try work()
+            let cipher = dryRun ? nil : try keys.load()
             do {
-                let state = try await withInterruption { try await self.run(work) }
+                let state = try await withInterruption { try await self.run(work, cipher) }
                 for line in ImportProgress.summary(state, report: work.report) { print(line) }
                 if state.refused > 0 { throw ExitCode.failure }
             } catch let error as PostgresError where error.code == .cancelled || error.code == .poolClosed {
@@ -67,7 +70,7 @@ extension DevicesCommand {
             return format
         }
 
-        private func run(_ work: DeviceImport) async throws -> ImportState {
+        private func run(_ work: DeviceImport, _ cipher: TokenCipher?) async throws -> ImportState {
             let file = try LineFile(path: work.path)
             let total = file.size
             guard !dryRun else {
@@ -81,7 +84,9 @@ extension DevicesCommand {
             let (fingerprint, former) = (try file.fingerprint(work.way), try file.fingerprint(nil))
             let limit = devicesPerUser
             return try await withDatabase(Self.patient) { database in
-                let store = ImportStore(database, devicesPerUser: limit, announces: !unannounced)
+                let store = ImportStore(
+                    database, cipher: cipher ?? .none, devicesPerUser: limit, announces: !unannounced)
+                try await store.requireKeys(areGiven: cipher != nil)
                 if again { for known in [fingerprint, former] { try await store.forget(known) } }
                 let first = try await store.begin(fingerprint, formerly: former, name: work.path)
                 if let finished = first.finishedAt {

@@ -1,0 +1,161 @@
+import Foundation
+import Logging
+import Metrics
+import PushProtocol
+import ServiceKit
+import Synchronization
+import TokenEncryption
+
+/// The keys of `REGISTRY_TOKEN_KEYS_FILE`, which may change while the process runs. ``TokenRewriter`` reads the file again
+/// every few seconds, and a text under an unknown key has it read at once, at most once a second.
+///
+/// A file that is away or of no use leaves the earlier keys in force. A warning says so, once for each fault.
+///
+/// | name | kind | labels | counts |
+/// |---|---|---|---|
+/// | `heliograph_registry_unreadable_tokens_total` | counter | app, reason | reads of a token that cannot be decrypted: `key-unknown`, `not-authentic` or `malformed` |
+final class TokenKeys: Sendable {
+    /// Stores tokens in clear.
+    static let none = TokenKeys()
+
+    /// Between two lines of the log about tokens that cannot be decrypted.
+    static let silence = Duration.seconds(60)
+
+    private struct State {
+        var cipher: TokenCipher
+        var contents: [UInt8]
+        var fault: String?
+        var read: ContinuousClock.Instant?
+        var told: ContinuousClock.Instant?
+    }
+
+    private let path: String?
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// - Parameter path: the file; `nil`: tokens are stored in clear, and a warning says so.
+    init(file path: String?, logger: Logger) throws(ConfigurationError) {
+        self.path = path
+        self.logger = logger
+        guard let path else {
+            logger.warning("Device tokens are stored in clear; set REGISTRY_TOKEN_KEYS_FILE to encrypt them")
+            state = Mutex(State(cipher: .none, contents: []))
+            return
+        }
+        guard let contents = Self.contents(of: path) else {
+            throw ConfigurationError("\(Self.name): \(path) cannot be read")
+        }
+        do throws(TokenCipher.FileFault) {
+            let cipher = try TokenCipher(file: contents)
+            if cipher.writing == TokenCipher.plain {
+                logger.warning(
+                    "Device tokens are stored in clear; the first line of REGISTRY_TOKEN_KEYS_FILE says “plain”")
+            }
+            state = Mutex(State(cipher: cipher, contents: contents))
+        } catch {
+            throw ConfigurationError("\(Self.name): \(path): \(error)")
+        }
+    }
+
+    private init() {
+        path = nil
+        logger = Logger(label: "tokens", factory: { _ in SwiftLogNoOpLogHandler() })
+        state = Mutex(State(cipher: .none, contents: []))
+    }
+
+    /// Whether there is a file of keys.
+    var isConfigured: Bool { path != nil }
+
+    /// The keys as they were read last.
+    var cipher: TokenCipher { state.withLock { $0.cipher } }
+
+    /// The token in the text that is stored in a row. One that has none is counted.
+    func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.Fault) -> DeviceToken {
+        guard TokenCipher.isSealed(stored) else { return DeviceToken(secret: stored) }
+        do { return try cipher.open(stored, device: device, app: app) } catch {
+            guard case .unknownKey(let id) = error else { throw note(error, device, app) }
+            refresh(after: .seconds(1))
+            guard cipher.ids.contains(id) else { throw note(error, device, app) }
+        }
+        do { return try cipher.open(stored, device: device, app: app) } catch { throw note(error, device, app) }
+    }
+
+    /// Reads the file again.
+    ///
+    /// - Parameter pause: nothing is read within this time after the last reading.
+    /// - Returns: whether the keys are others than before.
+    @discardableResult
+    func refresh(after pause: Duration = .zero) -> Bool {
+        guard let path else { return false }
+        let isDue = state.withLock { state in
+            guard state.read.map({ ContinuousClock.now - $0 >= pause }) ?? true else { return false }
+            state.read = .now
+            return true
+        }
+        guard isDue else { return false }
+        guard let contents = Self.contents(of: path) else {
+            tell(fault: "it cannot be read")
+            return false
+        }
+        guard state.withLock({ $0.contents != contents || $0.fault != nil }) else { return false }
+        do throws(TokenCipher.FileFault) {
+            let cipher = try TokenCipher(file: contents)
+            let isNew = state.withLock { state in
+                defer { (state.cipher, state.contents, state.fault) = (cipher, contents, nil) }
+                return state.contents != contents
+            }
+            if isNew {
+                logger.notice(
+                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writing)"])
+            }
+            return isNew
+        } catch {
+            tell(fault: error.description)
+            return false
+        }
+    }
+
+    private func tell(fault: String) {
+        let isNews = state.withLock { state in
+            defer { state.fault = fault }
+            return state.fault != fault
+        }
+        guard isNews else { return }
+        logger.warning(
+            "\(Self.name) cannot be used; the earlier keys stay in force", metadata: [LogKey.reason: "\(fault)"])
+    }
+
+    private func note(_ fault: TokenCipher.Fault, _ device: UUID, _ app: AppID) -> TokenCipher.Fault {
+        Counter(
+            label: "heliograph_registry_unreadable_tokens_total",
+            dimensions: [("app", app.rawValue), ("reason", fault.word)]
+        ).increment()
+        let isDue = state.withLock { state in
+            guard state.told.map({ ContinuousClock.now - $0 >= Self.silence }) ?? true else { return false }
+            state.told = .now
+            return true
+        }
+        guard isDue else { return fault }
+        let key: String =
+            switch fault {
+            case .unknownKey(let id), .notAuthentic(let id): id
+            case .malformed: "unknown"
+            }
+        logger.warning(
+            "A stored device token cannot be decrypted; nothing is sent to the device until it registers again or the key is back",
+            metadata: [
+                LogKey.app: "\(app)", "device": "\(device.uuidString.lowercased())", "key": "\(key)",
+                LogKey.reason: "\(fault.word)",
+            ])
+        return fault
+    }
+
+    private static let name = ConfigurationKey.registryTokenKeysFile.name
+
+    /// No more than a file of keys may have, and one byte.
+    private static func contents(of path: String) -> [UInt8]? {
+        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+        defer { try? file.close() }
+        return (try? file.read(upToCount: TokenCipher.largestFile + 1) ?? Data()).map(Array.init)
+    }
+}

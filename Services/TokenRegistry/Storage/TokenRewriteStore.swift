@@ -1,0 +1,174 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+import TokenEncryption
+
+/// Walks through the table in small ranges of the primary key and rewrites each token that is not stored as the first line of
+/// the key file says. The row `registry.token_rewrite` keeps the place, and lets one process at a time work.
+struct TokenRewriteStore: Sendable {
+    /// The most registrations that one step looks at.
+    static let usualStep = 500
+    /// Between the end of a walk that found nothing to rewrite and the next walk.
+    static let rest = Duration.seconds(3600)
+
+    let tokens: TokenKeys
+    private let database: PostgresPool
+    private let step: Int
+
+    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = usualStep) {
+        self.database = database
+        self.tokens = tokens
+        self.step = step
+    }
+
+    /// The result of a step.
+    enum Progress: Hashable, Sendable {
+        /// Another process makes one.
+        case elsewhere
+        /// The last walk found nothing to rewrite, and ended less than ``rest`` ago.
+        case resting(Counts)
+        /// So many tokens were rewritten, and more of the table is left.
+        case more(rewritten: Int, Counts)
+        /// So many in the last step, and the end of the table was reached.
+        case finished(rewritten: Int, Counts)
+    }
+
+    /// The stored tokens by the id of their key, ``TokenCipher/plain`` for tokens in clear, as the last whole walk left them.
+    struct Counts: Hashable, Sendable {
+        var numbers: [String: Int] = [:]
+        /// Whether that walk rewrote nothing.
+        var isSettled = false
+    }
+
+    /// Looks at the next range.
+    func advance() async throws -> Progress {
+        let cipher = tokens.cipher
+        return try await database.transaction { transaction in
+            guard let row = try await transaction.query(Self.turn(rest: Self.rest)).first else { return .elsewhere }
+            var walk = try Walk(row)
+            if walk.key != cipher.writing {
+                walk = Walk(key: cipher.writing)
+                let proof = cipher.seal(
+                    TokenCipher.Proof.token, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)
+                try await transaction.execute(
+                    "UPDATE registry.token_rewrite SET key = \(cipher.writing), proof = \(proof)")
+            } else if walk.isResting {
+                return .resting(walk.last)
+            }
+            let found = try await transaction.query(SweepStore.end(of: step, after: walk.position)).first
+            let end = try found?.decode(UUID.self, at: 0)
+            let range = (walk.position, end ?? SweepStore.last)
+            let rewritten = try await rewrite(range, with: cipher, in: transaction)
+            walk.rewritten += rewritten
+            for row in try await transaction.query(Self.counting(range)) {
+                walk.counts[try row.decode(String.self, at: 0), default: 0] += try row.decode(Int.self, at: 1)
+            }
+            if let end { walk.position = end } else { walk.finish() }
+            try await transaction.execute(try walk.note(isFinished: end == nil))
+            return end == nil
+                ? .finished(rewritten: rewritten, walk.last) : .more(rewritten: rewritten, walk.last)
+        }
+    }
+
+    private func rewrite(
+        _ range: (UUID, UUID), with cipher: TokenCipher, in transaction: PostgresTransaction
+    ) async throws -> Int {
+        var (devices, former, texts): ([UUID], [String], [String]) = ([], [], [])
+        for row in try await transaction.query(Self.others(range, than: cipher.writing)) {
+            let device = try row.decode(UUID.self, at: 0)
+            let stored = try row.decode(String.self, at: 2)
+            // A row that cannot be read stays as it is: its key may come back, or its device registers again.
+            guard let app = AppID(rawValue: try row.decode(String.self, at: 1)),
+                let token = try? tokens.open(stored, device: device, app: app)
+            else { continue }
+            devices.append(device)
+            former.append(stored)
+            texts.append(cipher.seal(token, device: device, app: app))
+        }
+        guard !devices.isEmpty else { return 0 }
+        return try await transaction.execute(Self.rewriting(devices, former, texts))
+    }
+
+    private static func turn(rest: Duration) -> SQL {
+        """
+        SELECT key, position, rewritten, counts::text, last::text, settled,
+            settled AND finished_at > statement_timestamp() - \(rest)::interval
+        FROM registry.token_rewrite FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    /// Tokens that are not stored as new ones are. A row that somebody is writing is left for the next walk; nobody is waited
+    /// for.
+    static func others(_ range: (UUID, UUID), than key: String) -> SQL {
+        let isOther: SQL =
+            key == TokenCipher.plain
+            ? "starts_with(token, \(TokenCipher.prefix()))" : "NOT starts_with(token, \(TokenCipher.prefix(of: key)))"
+        return """
+            SELECT device_id, app, token FROM registry.registration
+            WHERE device_id > \(range.0) AND device_id <= \(range.1) AND token IS NOT NULL AND \(isOther)
+            ORDER BY device_id FOR UPDATE SKIP LOCKED
+            """
+    }
+
+    static func rewriting(_ devices: [UUID], _ former: [String], _ texts: [String]) -> SQL {
+        """
+        UPDATE registry.registration r SET token = n.token
+        FROM unnest(\(devices)::uuid[], \(former)::text[], \(texts)::text[]) AS n (device_id, former, token)
+        WHERE r.device_id = n.device_id AND r.token = n.former
+        """
+    }
+
+    static func counting(_ range: (UUID, UUID)) -> SQL {
+        """
+        SELECT CASE WHEN starts_with(token, \(TokenCipher.prefix())) THEN split_part(token, ' ', 2)
+            ELSE \(TokenCipher.plain) END, count(*)
+        FROM registry.registration
+        WHERE device_id > \(range.0) AND device_id <= \(range.1) AND token IS NOT NULL GROUP BY 1
+        """
+    }
+}
+
+/// One walk through the table, as it is noted.
+private struct Walk {
+    var key: String?
+    var position = SweepStore.first
+    var rewritten = 0
+    var counts: [String: Int] = [:]
+    var last = TokenRewriteStore.Counts()
+    var isResting = false
+
+    init(key: String) { self.key = key }
+
+    init(_ row: PostgresRow) throws {
+        key = try row.decode(String?.self, at: 0)
+        position = try row.decode(UUID.self, at: 1)
+        rewritten = try row.decode(Int.self, at: 2)
+        counts = try Self.numbers(try row.decode(String.self, at: 3))
+        last = .init(
+            numbers: try Self.numbers(try row.decode(String.self, at: 4)), isSettled: try row.decode(Bool.self, at: 5))
+        isResting = try row.decode(Bool?.self, at: 6) ?? false
+    }
+
+    mutating func finish() {
+        last = .init(numbers: counts, isSettled: rewritten == 0)
+        (position, rewritten, counts) = (SweepStore.first, 0, [:])
+    }
+
+    func note(isFinished: Bool) throws -> SQL {
+        """
+        UPDATE registry.token_rewrite SET position = \(position), rewritten = \(rewritten),
+            counts = \(try Self.text(counts))::jsonb, last = \(try Self.text(last.numbers))::jsonb, settled = \(last.isSettled),
+            finished_at = CASE WHEN \(isFinished) THEN statement_timestamp() ELSE finished_at END
+        """
+    }
+
+    private static func numbers(_ text: String) throws -> [String: Int] {
+        let members = try WireCoding.decode(JSONValue.self, from: Array(text.utf8)).object ?? [:]
+        return members.compactMapValues { $0.int.map(Int.init) }
+    }
+
+    private static func text(_ numbers: [String: Int]) throws -> String {
+        let members = JSONValue.object(numbers.mapValues { .int(Int64($0)) })
+        return String(decoding: try WireCoding.encode(members), as: UTF8.self)
+    }
+}
