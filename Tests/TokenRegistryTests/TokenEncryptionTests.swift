@@ -42,7 +42,7 @@ import TokenEncryption
             #expect(try await Keys.stored(pool) == ["k1": 4])
             #expect(try await store.tokens(of: "a") == [Self.apns])
             #expect(try await store.tokens(of: "b") == [Self.fcm])
-            let seen = try await store.history(of: Fixture.user("a")).map(\.registration.token.masked)
+            let seen = try await store.records(of: Fixture.user("a")).map(\.registration.token.masked)
             #expect(Set(seen) == ["9fa0… (64 characters)"])
         }
     }
