@@ -42,7 +42,8 @@ extension FCMMessage {
     }
 
     private static func writeAndroid(
-        _ text: ContentText, _ badge: Int?, _ ttl: Int64?, _ source: UnsafeBufferPointer<UInt8>, _ gaps: inout TextPlaces,
+        _ text: ContentText, _ badge: Int?, _ ttl: Int64?, _ source: UnsafeBufferPointer<UInt8>,
+        _ gaps: inout TextPlaces,
         _ times: inout TextPlaces, to json: inout ByteCursor
     ) {
         let members = text.members
