@@ -152,8 +152,7 @@ let package = Package(
             "TokenRegistry",
             [
                 "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
-                hummingbird,
-                httpTypes, logging, metrics, lifecycle, configuration, nioCore,
+                hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
@@ -244,8 +243,7 @@ let package = Package(
             [
                 "TokenRegistry", "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres",
                 "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
-                logging,
-                lifecycle, configuration, nioCore,
+                logging, lifecycle, configuration, nioCore,
             ]),
         tests("DecisionLog", ["DecisionLog", "Postgres", "PushProtocol", "TestSupport", logging]),
         tests(
@@ -281,11 +279,7 @@ let package = Package(
             "Pushctl",
             [
                 "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP",
-                "Postgres",
-                "PushProtocol",
-                "HTTP2",
-                "HTTPSFetch",
-                "TestSupport", jwtKit, cryptoExtras, logging,
+                "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras, logging,
             ]),
         tests(
             "ProviderSimulator",

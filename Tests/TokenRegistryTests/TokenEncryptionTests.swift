@@ -11,7 +11,7 @@ import TokenEncryption
 
 @testable import TokenRegistry
 
-/// Threat S8: somebody reads the disk of the database, or a backup.
+/// Threat S8: an attacker reads the disk of the database, or a backup.
 @Suite(.timeLimit(.minutes(2))) struct TokenEncryptionTests {
     typealias Fixture = StoreFixture
     typealias Keys = TokenEncryptionFixture

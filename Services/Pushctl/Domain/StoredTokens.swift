@@ -50,7 +50,7 @@ struct StoredTokens: Sendable {
         }
         do throws(TokenCipher.Fault) {
             let token = try cipher.open(parts[2], device: device, app: app)
-            return withTokens ? token.secret : "\(token.secret.prefix(4))… (\(token.secret.count) characters)"
+            return withTokens ? token.secret : token.masked
         } catch {
             guard case .unknownKey(let id) = error else {
                 unreadable += 1

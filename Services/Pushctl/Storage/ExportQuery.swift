@@ -2,7 +2,7 @@ import Postgres
 import PushProtocol
 import TokenEncryption
 
-/// What `devices export` asks the database, which writes the lines itself but for encrypted tokens.
+/// The query of `devices export`. The database writes the lines, and ``StoredTokens`` the encrypted tokens in them.
 struct ExportQuery: Sendable {
     let format: DeviceFormat
     /// Whether tokens are written as they are; otherwise, masked, in a column that no import takes.
@@ -17,8 +17,13 @@ struct ExportQuery: Sendable {
         _ app: AppID?, in transaction: PostgresTransaction, to receive: ([UInt8]) async throws -> Void
     ) async throws -> (count: Int, unreadable: Int) {
         var tokens = StoredTokens(cipher, format: format, withTokens: withTokens)
-        try await transaction.execute("SELECT set_config('heliograph.export', \(app?.rawValue ?? ""), true)")
-        try await transaction.execute("SELECT set_config('heliograph.marker', \(tokens.marker), true)")
+        // COPY takes no parameters.
+        try await transaction.execute(
+            """
+            SELECT set_config('heliograph.export', \(app?.rawValue ?? ""), true),
+                set_config('heliograph.marker', \(tokens.marker), true),
+                set_config('heliograph.sealed', \(TokenCipher.prefix()), true)
+            """)
         let count = try await transaction.copy(app == nil ? lines("") : lines(Self.ofApp), as: options) {
             try await receive(try tokens.put(into: $0))
         }
@@ -49,8 +54,8 @@ struct ExportQuery: Sendable {
         }
     }
 
-    /// As ``TokenCipher/isSealed(_:)``: COPY takes no parameters.
-    private static let isSealed: SQL = "starts_with(r.token, 'v1 ')"
+    /// As ``TokenCipher/isSealed(_:)``.
+    private static let isSealed: SQL = "starts_with(r.token, current_setting('heliograph.sealed'))"
 
     /// Without a character that CSV or JSON would write otherwise.
     private static let marked: SQL = """

@@ -4,8 +4,8 @@ extension ImportStore {
     static let staging: SQL = """
         CREATE TEMPORARY TABLE IF NOT EXISTS import_line (
             wave int4 NOT NULL, device_id uuid NOT NULL, app text NOT NULL, user_id text NOT NULL, provider text NOT NULL,
-            environment text NOT NULL, token text NOT NULL, moved_token text, kind text NOT NULL, installation text, scope text,
-            topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
+            environment text NOT NULL, token text NOT NULL, moved_token text, kind text NOT NULL,
+            installation text, scope text, topic text, platform text, locale text, time_zone text, app_version text, at timestamptz NOT NULL
         ) ON COMMIT DELETE ROWS
         """
 
@@ -30,7 +30,8 @@ extension ImportStore {
         SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
             CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                 ELSE 'production' END,
-            CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
+            CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END,
+            c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
             statement_timestamp()
         FROM pg_temp.import_line c
         CROSS JOIN LATERAL (SELECT least(c.at, statement_timestamp()) AS at) AS t

@@ -128,8 +128,8 @@ enum HistoryEntry: Hashable, Sendable {
 /// |---|---|---|---|
 /// | `heliograph_registry_unreadable_registrations_total` | counter | app | reads of a registration that this build cannot read; nothing is sent to it |
 enum UnreadableRegistrations {
-    /// What `read` returns; `nil` for a row that cannot be read, which is counted. One such row must not keep a batch of
-    /// other users from their devices.
+    /// Returns the row, or counts it and returns `nil` when it cannot be read. One such row must not keep other users of the
+    /// batch from their devices.
     static func passing(over app: AppID, _ read: () throws -> Registration) -> Registration? {
         do { return try read() } catch {
             count(of: app)

@@ -98,7 +98,8 @@ extension RegistrationStore {
             SELECT coalesce(s.successor, c.device_id), c.app, c.user_id, c.provider,
                 CASE WHEN s.successor IS NULL THEN c.environment WHEN c.environment = 'production' THEN 'development'
                     ELSE 'production' END,
-                CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END, c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
+                CASE WHEN s.successor IS NULL THEN c.token ELSE coalesce(c.moved_token, c.token) END,
+                c.kind, c.installation, c.scope, c.topic, c.platform, c.locale, c.time_zone, c.app_version, t.at,
                 statement_timestamp()
             FROM unnest(
                 \(claims.map(\.device))::uuid[], \(rows.map(\.app.rawValue))::text[],

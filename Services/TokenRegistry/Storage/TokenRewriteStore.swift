@@ -97,8 +97,7 @@ struct TokenRewriteStore: Sendable {
         """
     }
 
-    /// Tokens that are not stored as new ones are. A row that somebody is writing is left for the next walk; nobody is waited
-    /// for.
+    /// Tokens that are not stored as new ones are. Skips rows that another transaction has locked; the next walk finds them.
     static func others(_ range: (UUID, UUID), than key: String) -> SQL {
         let isOther: SQL =
             key == TokenCipher.plain

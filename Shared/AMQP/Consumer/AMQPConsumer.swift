@@ -6,7 +6,8 @@ internal import Synchronization
 ///
 /// Back-pressure is prefetch, and the bytes of unsettled headers and bodies: past ``maximumBytesInHand`` the socket is
 /// hardly read, so that the broker keeps the rest. A body longer than ``maximumBody`` is dropped while it is read. After a
-/// reconnect everything unsettled is delivered again by the broker; settlements of the old deliveries are dropped, and what nobody had taken yet is too.
+/// reconnect the broker redelivers every unsettled message. Deliveries still in the buffer, and settlements of old
+/// deliveries, are dropped.
 ///
 /// All methods may be called from any task, before ``run()`` too.
 package final class AMQPConsumer: Service, Sendable {

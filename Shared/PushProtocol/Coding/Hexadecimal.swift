@@ -3,7 +3,7 @@ package import FoundationEssentials
 /// Hexadecimal digits and the ids that are written in them, byte by byte.
 package enum Hexadecimal {
     /// What `digit` counts, in either case; `nil` for anything else.
-    static func value(_ digit: UInt8) -> UInt8? {
+    package static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
@@ -61,9 +61,16 @@ package enum Hexadecimal {
     }
 
     /// Two digits in lower case for each byte.
-    static func text(of bytes: some Sequence<UInt8>) -> String {
-        String(
-            decoding: bytes.flatMap { [lower.utf8Start[Int($0 >> 4)], lower.utf8Start[Int($0 & 15)]] }, as: UTF8.self)
+    package static func text(of bytes: some Collection<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
+            var place = 0
+            for byte in bytes {
+                text[place] = lower.utf8Start[Int(byte >> 4)]
+                text[place + 1] = lower.utf8Start[Int(byte & 15)]
+                place += 2
+            }
+            return place
+        }
     }
 
     package enum Case: Sendable { case lower, upper }

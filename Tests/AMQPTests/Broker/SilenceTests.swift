@@ -103,7 +103,7 @@ struct SilenceTests {
                 let window = AMQPPublishWindow(messages: 500, bytes: 1_000_000)
                 try await RealBroker.withPublisher(configuration, window: window) { publisher in
                     #expect(try await publisher.publish([.to(queue, "first")]) == [.confirmed])
-                    // Nobody reads: the receiver's buffer is full soon, and the rest waits in the kernel of the sender.
+                    // The frozen proxy does not read. The receiver's buffer fills, and the rest waits in the sender's kernel.
                     proxy.freeze()
                     let body = String(repeating: "x", count: 4000)
                     let messages = (0..<200).map { AMQPMessage.to(queue, body, id: "\($0)") }

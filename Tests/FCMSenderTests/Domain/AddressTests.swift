@@ -18,7 +18,7 @@ import Testing
 
     @Test func `a token and an FID go under their own names, as they are`() throws {
         #expect(try address("a:B_c", nil).get() == FCMAddress(.sample(token: "a:B_c")))
-        #expect(try address("f1", .fid).get().member == .fid)
+        #expect(try address("f1", .fid).get().member == "fid")
         for kind in [nil, Push.Address.fid] {
             for text in ["", "a b", "ü", String(repeating: "x", count: 4097)] {
                 #expect(rejection(text, kind) == LocalRejection("malformed-token", suspectToken: true))

@@ -55,9 +55,9 @@ extension InMemoryBus: BusUnderTest {
 }
 
 /// The real bus on a virtual host of its own.
-struct RabbitMQ: BusUnderTest {
+struct RabbitMQ: BusUnderTest, ForwardingBus {
     private let configuration: AMQPConfiguration
-    private let bus: AMQPBus
+    let bus: AMQPBus
 
     static func with(
         _ configuration: AMQPConfiguration, _ body: @Sendable (any BusUnderTest) async throws -> Void
@@ -76,16 +76,6 @@ struct RabbitMQ: BusUnderTest {
         await group.triggerGracefulShutdown()
         try await running
         try outcome.get()
-    }
-
-    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
-        bus.subscribe(queue: queue, prefetch: prefetch)
-    }
-    func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
-    func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
-    func reject(_ tags: [AMQPDeliveryTag]) { bus.reject(tags) }
-    func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
-        try await bus.publish(messages)
     }
 
     func ready(in queue: String) async throws -> Int {

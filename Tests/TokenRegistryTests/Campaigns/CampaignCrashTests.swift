@@ -181,8 +181,8 @@ import Testing
 }
 
 /// A bus whose process dies at one point of one step: from then on nothing of it reaches the broker.
-private final class DyingBus: MessageBus {
-    private let bus: InMemoryBus
+private final class DyingBus: ForwardingBus {
+    let bus: InMemoryBus
     private let point: CampaignCrashTests.Point
     private let step: Int
     private let state = Mutex<(seen: Int, isDead: Bool)>((0, false))
@@ -194,10 +194,6 @@ private final class DyingBus: MessageBus {
     }
 
     var isDead: Bool { state.withLock(\.isDead) }
-
-    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
-        bus.subscribe(queue: queue, prefetch: prefetch)
-    }
 
     func acknowledge(_ tags: [AMQPDeliveryTag]) {
         if survives(.beforeAcknowledgement) { bus.acknowledge(tags) }

@@ -134,27 +134,20 @@ struct CampaignThroughputTests {
     }
 }
 
-/// Adds up how long publishing took, and keeps what was published.
-private final class MeteredBus: MessageBus {
-    private let bus: AMQPBus
+/// Records published messages and the time that publishing takes.
+private final class MeteredBus: ForwardingBus {
+    let bus: AMQPBus
     private let published = Mutex<(messages: [AMQPMessage], spent: Duration)>(([], .zero))
 
     init(_ bus: AMQPBus) { self.bus = bus }
 
-    /// Returns what was published since the last call, and the time that it took.
+    /// Returns the messages since the last call, and the time of publishing them.
     func take() -> (messages: [AMQPMessage], spent: Duration) {
         published.withLock { published in
             defer { published = ([], .zero) }
             return published
         }
     }
-
-    func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
-        bus.subscribe(queue: queue, prefetch: prefetch)
-    }
-    func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
-    func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
-    func reject(_ tags: [AMQPDeliveryTag]) { bus.reject(tags) }
 
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
         let begin = ContinuousClock.now

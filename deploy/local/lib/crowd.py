@@ -97,7 +97,7 @@ class Crowd:
 
     def inactive(self) -> dict[str, str]:
         """The tokens to which nothing would be sent any more, and why."""
-        # The column `token` is encrypted; each user has one device, so the user's number tells the token.
+        # The column `token` is encrypted. Each user has one device, so the token follows from the user's number.
         lines = self.query("SELECT user_id || ' ' || state_reason", "AND state <> 'active'").splitlines()
         return {self.token(int(user.rsplit("-", 1)[1])): reason for user, reason in (line.split(" ", 1) for line in lines)}
 

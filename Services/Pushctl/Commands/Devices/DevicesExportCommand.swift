@@ -25,9 +25,10 @@ extension DevicesCommand {
             let app = try app.map { try AppID(named: $0) }
             let query = ExportQuery(format: try chosenFormat(), withTokens: withTokens, cipher: try keys.load())
             let file = try target()
+            let exported: (count: Int, unreadable: Int)
             do {
                 let isBegun = Mutex(false)
-                let (count, unreadable) = try await withInterruption {
+                exported = try await withInterruption {
                     try await withDatabase { database in
                         try await database.transaction { transaction in
                             // A transaction that failed is run again, and what was written stays written.
@@ -42,18 +43,17 @@ extension DevicesCommand {
                         }
                     }
                 }
-                FileHandle.standardError.write(Data("\(count) registrations\n".utf8))
-                guard unreadable == 0 else {
-                    FileHandle.standardError.write(
-                        Data("\(unreadable) tokens were changed in the database and are empty here\n".utf8))
-                    throw ExitCode.failure
-                }
             } catch {
-                if error is ExitCode { throw error }
                 // Half an export is none.
                 if let output { try? FileManager.default.removeItem(atPath: output) }
                 if error is PostgresError { throw Refusal("stopped") }
                 throw error
+            }
+            FileHandle.standardError.write(Data("\(exported.count) registrations\n".utf8))
+            guard exported.unreadable == 0 else {
+                FileHandle.standardError.write(
+                    Data("\(exported.unreadable) tokens were changed in the database and are empty here\n".utf8))
+                throw ExitCode.failure
             }
         }
 

@@ -3,41 +3,27 @@ import PushSending
 
 /// Whom a message is for: the one member among `token`, `fid`, `topic` and `condition` (`push-protocols` B.2, B.3).
 struct FCMAddress: Hashable, Sendable {
-    /// The member of the message that carries the address.
-    enum Member: String {
-        case token, fid, topic, condition
-
-        var name: StaticString {
-            switch self {
-            case .token: "token"
-            case .fid: "fid"
-            case .topic: "topic"
-            case .condition: "condition"
-            }
-        }
-    }
-
-    let member: Member
+    let member: String
     let text: String
 
     /// Checks what FCM would refuse. A token or FID that is no token at all is told as such.
     init(_ target: Push.Target) throws(LocalRejection) {
         let text = target.token.secret
         switch target.address {
-        case nil: self.init(member: .token, text: try Self.device(text))
-        case .fid: self.init(member: .fid, text: try Self.device(text))
+        case nil: self.init(member: "token", text: try Self.device(text))
+        case .fid: self.init(member: "fid", text: try Self.device(text))
         case .topic:
             let name = text.hasPrefix(Self.topicPrefix) ? String(text.dropFirst(Self.topicPrefix.count)) : text
             guard FCMTopic(rawValue: name) != nil else { throw LocalRejection("malformed-topic") }
-            self.init(member: .topic, text: name)
+            self.init(member: "topic", text: name)
         case .condition:
             guard FCMCondition(rawValue: text) != nil else { throw LocalRejection("malformed-condition") }
-            self.init(member: .condition, text: text)
+            self.init(member: "condition", text: text)
         case .channel: throw LocalRejection("address-not-of-fcm")
         }
     }
 
-    private init(member: Member, text: String) {
+    private init(member: String, text: String) {
         self.member = member
         self.text = text
     }

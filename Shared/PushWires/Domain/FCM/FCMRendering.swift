@@ -92,7 +92,7 @@ package final class FCMRendering: PushRendering {
         var shift = 0
         let body = ByteCursor.bytes(atMost: filled + (escaped?.count ?? address.text.utf8.count) + 64) { json in
             json.put(#"{"message":{""#)
-            json.put(address.member.name)
+            json.put(text: address.member)
             json.put(#"":"#)
             if let escaped {
                 escaped.withUnsafeBufferPointer { json.put($0) }

@@ -1,0 +1,20 @@
+package import AMQP
+package import Messaging
+
+/// A bus in front of another one. A conforming type implements the calls that it changes.
+package protocol ForwardingBus: MessageBus {
+    associatedtype Target: MessageBus
+    var bus: Target { get }
+}
+
+extension ForwardingBus {
+    package func subscribe(queue: String, prefetch: UInt16) -> BusSubscription {
+        bus.subscribe(queue: queue, prefetch: prefetch)
+    }
+    package func acknowledge(_ tags: [AMQPDeliveryTag]) { bus.acknowledge(tags) }
+    package func requeue(_ tags: [AMQPDeliveryTag]) { bus.requeue(tags) }
+    package func reject(_ tags: [AMQPDeliveryTag]) { bus.reject(tags) }
+    package func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation] {
+        try await bus.publish(messages)
+    }
+}
