@@ -65,7 +65,8 @@ def tab(port_file: pathlib.Path, process: subprocess.Popen) -> str:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None, "the browser ended"
-        with contextlib.suppress(OSError, ValueError, StopIteration):
+        # The file is there before its content is.
+        with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
             port = int(port_file.read_text().splitlines()[0])
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=5) as answer:
                 return next(tab["webSocketDebuggerUrl"] for tab in json.load(answer) if tab["type"] == "page")
