@@ -44,10 +44,11 @@ struct PushRevoker: Service {
         var done: [PreferenceChangeStore.Change] = []
         for change in changes {
             let unwanted = change.unwanted(in: book.ruleSets[change.person.app], now: now)
-            if unwanted.isEmpty {
-                done.append(change)
-            } else if try await publish(unwanted, of: change, at: now) {
-                done.append(change)
+            let result = try await unwanted.isEmpty ? .confirmed : publish(unwanted, of: change, at: now)
+            switch result {
+            case .confirmed: done.append(change)
+            case .retry: continue
+            case .refused: try await store.bury(change)
             }
         }
         return done
@@ -55,17 +56,19 @@ struct PushRevoker: Service {
 
     private func publish(
         _ notifications: [UUID], of change: PreferenceChangeStore.Change, at now: Timestamp
-    ) async throws -> Bool {
+    ) async throws -> PublishResult {
         let app = change.person.app
         let id = DerivedID.uuid5(DerivedID.namespace, "revoked", ids: notifications)
         let text = id.uuidString.lowercased()
         let revocation = NotificationRevocation(
             trace: Trace(id: id, correlation: text, causation: text), app: app, notifications: notifications, at: now)
-        let message = try Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
-            .message(from: service)
-        guard try await bus.post([message], kind: "A revocation", logger: logger) == [true] else { return false }
-        count(notifications.count, app)
-        return true
+        guard let outbound = try? Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
+        else {
+            return .refused
+        }
+        let result = try await bus.post([outbound.message(from: service)], kind: "A revocation", logger: logger)[0]
+        if case .confirmed = result { count(notifications.count, app) }
+        return result
     }
 
     /// | name | kind | labels | counts |
