@@ -1,4 +1,5 @@
 package import Hummingbird
+package import NIOCore
 package import ServiceKit
 
 /// The bounds of a server: of each connection and of all together.
@@ -17,17 +18,21 @@ extension ServiceContext {
     /// the time in which a request must arrive. Silent clients and clients that do not read lose their connection after half
     /// a minute.
     ///
-    /// - Parameter connections: The most that are served at the same time; a further one gets 503.
+    /// - Parameters:
+    ///   - connections: The most that are served at the same time; a further one gets 503.
+    ///   - patience: how long a request may take to arrive.
     package func server(
         _ router: Router<BasicRequestContext>, host: ConfigurationKey, port: ConfigurationKey,
-        connections: Int = HTTPServerLimits.usualConnections
+        connections: Int = HTTPServerLimits.usualConnections, patience: TimeAmount = ConnectionGuard.patience
     ) throws(ConfigurationError) -> Application<RouterResponder<BasicRequestContext>> {
         let open = OpenConnections()
         return Application(
             router: router,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [ConnectionGuard(open, most: connections), SlowReaderGuard()],
+                    additionalChannelHandlers: [
+                        ConnectionGuard(open, most: connections, patience: patience), SlowReaderGuard(),
+                    ],
                     idleTimeout: .seconds(30),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: HTTPServerLimits.headerField,

@@ -14,6 +14,18 @@ enum RulesDatabase {
         try await TestSchema.rules.withPool(statementTimeout: statementTimeout, body)
     }
 
+    /// The same with the second, small pool that operators' routes have.
+    static func withPools<R: Sendable>(_ body: (PostgresPool, PostgresPool) async throws -> R) async throws -> R {
+        try await TestDatabase.withDatabase(checkoutTimeout: .seconds(2)) { configuration in
+            try await TestSchema.rules.make(in: configuration)
+            var small = configuration
+            (small.poolSize, small.checkoutTimeout) = (RulesApp.operatorConnections, .milliseconds(200))
+            return try await TestDatabase.withPool(configuration) { pool in
+                try await TestDatabase.withPool(small) { operators in try await body(pool, operators) }
+            }
+        }
+    }
+
     /// How many rows a table of rules has.
     static func count(_ table: SQL, _ pool: PostgresPool) async throws -> Int {
         try await pool.query("SELECT count(*) FROM \(table)").single()

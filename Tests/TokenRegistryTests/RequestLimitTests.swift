@@ -1,8 +1,10 @@
 import Foundation
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing
@@ -49,6 +51,56 @@ import Testing
             #expect(try await status(other) == .ok)
             uptime.pass(.seconds(30))
             #expect(try await status(often) == .ok)
+        }
+    }
+
+    @Test func `slow operator statements leave users and the stage their connections`() async throws {
+        let keys = try BearerKeys()
+        defer { keys.remove() }
+        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let bearer = try await BearerKeys.shared([:])
+        var random = SplitMix(seed: 1)
+        let asOperator = RoutesTests.headers(APIKey(using: &random).secret)
+        try await TestDatabase.withDatabase(checkoutTimeout: .seconds(2)) { configuration in
+            try await TestSchema.registry.make(in: configuration)
+            var small = configuration
+            (small.poolSize, small.checkoutTimeout) = (TokenRegistryApp.operatorConnections, .milliseconds(200))
+            try await TestDatabase.withPool(configuration) { pool in
+                try await TestDatabase.withPool(small) { operators in
+                    let store = RegistrationStore(pool)
+                    let router = RegistryAPI.router(
+                        store: store, operators: RegistrationStore(operators), gate: gate,
+                        keys: KeyGate(
+                            APIKeyStore(operators, schema: "registry"), master: nil,
+                            limit: RateGate("key", perMinute: 0), logger: .silent))
+                    try await Application(router: router).test(.router) { client in
+                        let ask: @Sendable () async throws -> Int = {
+                            try await client.execute(
+                                uri: "/v1/operator/counts", method: .get, headers: asOperator
+                            ) { $0.status.code }
+                        }
+                        // The lookup of a key waits for the lock.
+                        let waiting = try await pool.transaction { transaction in
+                            try await transaction.execute("LOCK TABLE registry.api_key IN ACCESS EXCLUSIVE MODE")
+                            let waiting = (0..<TokenRegistryApp.operatorConnections).map { _ in Task(operation: ask) }
+                            try await eventually("operators wait") {
+                                let count: Int = try await transaction.query(
+                                    "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database WHERE NOT granted AND datname = current_database()"
+                                ).single()
+                                return count == TokenRegistryApp.operatorConnections
+                            }
+                            for _ in 0..<3 { #expect(try await ask() == 503) }
+                            try await client.execute(
+                                uri: "\(RoutesTests.path)/register", method: .post,
+                                headers: RoutesTests.headers(bearer), body: RoutesTests.body
+                            ) { #expect($0.status == .ok) }
+                            try await store.register([StoreFixture.claim("b", "02")])
+                            return waiting
+                        }
+                        for request in waiting { #expect(try await request.value == 401) }
+                    }
+                }
+            }
         }
     }
 
