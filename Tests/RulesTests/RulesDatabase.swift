@@ -15,11 +15,15 @@ enum RulesDatabase {
     }
 
     /// The same with the second, small pool that operators' routes have.
-    static func withPools<R: Sendable>(_ body: (PostgresPool, PostgresPool) async throws -> R) async throws -> R {
-        try await TestDatabase.withDatabase(checkoutTimeout: .seconds(2)) { configuration in
+    ///
+    /// - Parameter patience: how long an operator's request waits for a connection.
+    static func withPools<R: Sendable>(
+        patience: Duration, _ body: (PostgresPool, PostgresPool) async throws -> R
+    ) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
             try await TestSchema.rules.make(in: configuration)
             var small = configuration
-            (small.poolSize, small.checkoutTimeout) = (RulesApp.operatorConnections, .milliseconds(200))
+            (small.poolSize, small.checkoutTimeout) = (RulesApp.operatorConnections, patience)
             return try await TestDatabase.withPool(configuration) { pool in
                 try await TestDatabase.withPool(small) { operators in try await body(pool, operators) }
             }

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `slow operator statements leave users and the stage their connections`() async throws {
-        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+        try await RulesHTTP.with(operatorPatience: .seconds(1)) { (http: RulesHTTP) async throws in
             let key = try await http.key(1, for: [.readCounts])
             var headers = HTTPFields()
             headers[.authorization] = "Bearer \(key)"
@@ -90,7 +90,7 @@ import Testing
                     .single()
                     return count == RulesApp.operatorConnections
                 }
-                for _ in 0..<3 { #expect(try await ask() == 503) }
+                #expect(try await ask() == 503)
                 #expect(try await http.send(.get, "/v1/preferences").status == 200)
                 #expect(try await http.house.happen("e1") == [["1"]])
                 #expect(try await http.unread() == 1)

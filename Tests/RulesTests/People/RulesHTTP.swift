@@ -29,6 +29,7 @@ struct RulesHTTP: Sendable {
     /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
     static func with(
         _ rules: String = DecisionStoreTests.rules, uptime: Uptime = Uptime(),
+        operatorPatience: Duration = .seconds(60),
         _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
@@ -36,7 +37,7 @@ struct RulesHTTP: Sendable {
         let gate = BearerGate(try await keys.verifier(for: app), logger: .silent)
         var bearers: [String: String] = [:]
         for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
-        try await RulesDatabase.withPools { [bearers] pool, operators in
+        try await RulesDatabase.withPools(patience: operatorPatience) { [bearers] pool, operators in
             let house = try DecisionStoreTests.House(pool, rules: rules)
             let clock = house.clock
             let shelf = RuleShelf(house.book)
