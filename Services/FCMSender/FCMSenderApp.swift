@@ -30,7 +30,8 @@ struct FCMSenderApp {
         let queues = WorkQueue.pushes(.fcm, of: apps.ids)
         let bus = try context.bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
         let revocations = Revocations(provider: .fcm, logger: context.logger)
-        let stream = try context.read(.senderRevocations, on: bus, apply: revocations.note)
+        let stream = try context.read(
+            .senderRevocations, on: bus, apply: revocations.note, onGap: { revocations.noteGap() })
         let handler = PushStageHandler(
             provider: .fcm, lanes: lanes, executors: gateways.executors, revocations: revocations,
             logger: context.logger)

@@ -18,6 +18,10 @@ struct StreamProgress {
     }
 
     private var position = Position.beginning
+    /// The first message of the stream when it was last read from its beginning.
+    private var first: Message?
+    /// Whether messages from before the last one that was delivered may be missing, and nobody was told yet.
+    private var hasGap = false
     /// When those of our marks were published that were not read yet.
     private var marks: [String: ContinuousClock.Instant] = [:]
     /// Everything that the broker confirmed until then has been read; `nil` before the first mark.
@@ -44,19 +48,33 @@ struct StreamProgress {
         }
     }
 
-    /// Notes a message that was delivered.
+    /// Notes a message that was delivered. A whole stream begins with the number 0. The broker drops the oldest messages,
+    /// by age and by length: the first one then has another number, and the last message that was read may be among them.
     ///
     /// - Returns: whether it is of the stream that was read so far. After a `false` the next ``start()`` is the beginning.
     mutating func reads(_ message: Message) -> Bool {
-        if case .resuming(let last) = position {
+        switch position {
+        case .after: break
+        case .beginning:
+            let isAnother = first.map { $0 != message || message.id == nil } ?? false
+            if message.offset > 0 || isAnother { hasGap = true }
+            first = message
+        case .resuming(let last):
             let isAnother = message.offset < last.offset || message.offset == last.offset && message.id != last.id
             guard !isAnother else {
                 position = .beginning
                 return false
             }
+            if message.offset > last.offset { hasGap = true }
         }
         position = .after(message)
         return true
+    }
+
+    /// Whether there is a gap that nobody was told of; from now on somebody was.
+    mutating func takeGap() -> Bool {
+        defer { hasGap = false }
+        return hasGap
     }
 
     /// Notes a mark before it is published.

@@ -53,6 +53,7 @@ package final class StreamReader: Service, Sendable {
     private let publisher: AMQPPublisher
     private let logger: Logger
     private let apply: @Sendable ([[UInt8]]) -> Void
+    private let onGap: @Sendable () -> Void
     private let state = Mutex(State())
     private let subscription: Mutex<AMQPSubscription?> = .init(nil)
     /// Each asks for a mark.
@@ -62,9 +63,10 @@ package final class StreamReader: Service, Sendable {
     /// - Parameters:
     ///   - consumer: of its own: what becomes of its connection must not disturb anybody else.
     ///   - apply: is given the bodies of what was read, in order, on the reader's task.
+    ///   - onGap: is called where messages may be missing, before the first message after them is applied.
     package init(
         _ stream: StreamName, service: String, consumer: AMQPConsumer, publisher: AMQPPublisher, logger: Logger,
-        apply: @escaping @Sendable ([[UInt8]]) -> Void
+        apply: @escaping @Sendable ([[UInt8]]) -> Void, onGap: @escaping @Sendable () -> Void = {}
     ) {
         self.stream = stream
         self.service = service
@@ -72,6 +74,7 @@ package final class StreamReader: Service, Sendable {
         self.publisher = publisher
         self.logger = logger
         self.apply = apply
+        self.onGap = onGap
         (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -172,6 +175,7 @@ package final class StreamReader: Service, Sendable {
             }
         }
         guard isSame else { return false }
+        if state.withLock({ $0.progress.takeGap() }) { onGap() }
         var rest: [[UInt8]] = []
         rest.reserveCapacity(burst.count)
         var marks: [String] = []

@@ -10,6 +10,8 @@ struct RevocationSet {
     private let share: Int
     private var young = Table()
     private var old = Table()
+    /// How many devices of the older table are in the younger one, too.
+    private var renewed = 0
     /// The time of the last revocation that was forgotten for want of room; `nil` while none was.
     private(set) var forgottenUntil: Timestamp?
 
@@ -18,22 +20,28 @@ struct RevocationSet {
         share = capacity / 2
     }
 
-    var count: Int { young.count + old.count }
+    var count: Int { young.count + old.count - renewed }
     var isEmpty: Bool { young.count == 0 && old.count == 0 }
     /// What the places take.
     var bytes: Int { young.bytes + old.bytes }
 
-    /// Notes that pushes to `device` from a registration of up to `moment` are revoked. The latest moment counts.
+    /// Notes that pushes to `device` from a registration of up to `moment` are revoked. The latest moment counts. A repeat
+    /// takes no place and displaces no other device.
     ///
     /// - Parameter at: when the user lost the device.
     mutating func revoke(_ device: UUID, until moment: Timestamp, at: Timestamp) {
         let key = Self.key(of: device)
-        let known = young.moment(of: key)
-        let latest = max(Self.clamp(moment), known ?? old.moment(of: key) ?? 0)
-        if known == nil, young.count == share {
-            if let lost = old.lastAt { forgottenUntil = max(forgottenUntil ?? lost, lost) }
-            old = young
-            young = Table()
+        let (recent, earlier) = (young.moment(of: key), old.moment(of: key))
+        let latest = Self.clamp(moment)
+        if let known = recent ?? earlier, latest <= known { return }
+        if recent == nil {
+            if earlier != nil { renewed += 1 }
+            if young.count == share {
+                if renewed < old.count, let lost = old.lastAt { forgottenUntil = max(forgottenUntil ?? lost, lost) }
+                old = young
+                young = Table()
+                renewed = 0
+            }
         }
         young.set(key, latest, most: share)
         young.lastAt = max(young.lastAt ?? at, at)

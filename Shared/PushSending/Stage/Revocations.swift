@@ -17,13 +17,21 @@ package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger
     private let held: Mutex<Held>
-    /// From when on this process knows of every revocation; `nil` before it has sent anything.
-    private let knownSince = Mutex<Timestamp?>(nil)
+    private let known = Mutex(Known())
     /// Counts the events that revoked something. A reader that has looked a target up need not look again before it moves.
     private let changes = Atomic(0)
     private let size: Gauge
     private let notificationCount: Gauge
     private let unreadable: Counter
+
+    private struct Known {
+        /// A week before the first push, by ``reach(now:)``; `nil` before it.
+        var since: Timestamp?
+        /// Revocations from before this moment may be missing.
+        var gapUntil: Timestamp?
+        /// The same of a gap that no revocation was read after.
+        var gapBefore: Timestamp?
+    }
 
     /// Two sets, so that revoked notifications never displace lost devices.
     private struct Held {
@@ -32,7 +40,7 @@ package final class Revocations: Sendable {
 
         func isRevoked(_ target: Push.Target) -> Bool {
             devices.isRevoked(target.device, registeredAt: target.registeredAt)
-                || notifications.isRevoked(target.notification, registeredAt: Timestamp(milliseconds: 0))
+                || notifications.isRevoked(target.notification, registeredAt: Revocations.always)
         }
     }
 
@@ -55,15 +63,18 @@ package final class Revocations: Sendable {
     package func note(_ bodies: [[UInt8]]) {
         var devices: [(id: UUID, until: Timestamp, at: Timestamp)] = []
         var notifications: [(id: UUID, at: Timestamp)] = []
+        var first: Timestamp?
         for body in bodies {
             do throws(WireError) {
                 switch try SenderRevocation(wireBody: body) {
                 case .device(let event):
+                    first = first ?? event.at
                     guard let until = event.revokes, let device = event.device, device.provider == provider else {
                         continue
                     }
                     devices.append((device.id, until, event.at))
                 case .notifications(let revocation):
+                    first = first ?? revocation.at
                     for id in revocation.notifications { notifications.append((id, revocation.at)) }
                 }
             } catch {
@@ -72,10 +83,11 @@ package final class Revocations: Sendable {
                     "A revocation cannot be read; the pushes that it names are sent", metadata: ["error": "\(error)"])
             }
         }
+        if let first { endGap(at: first) }
         guard !devices.isEmpty || !notifications.isEmpty else { return }
         let counts = held.withLock { held in
             for (id, until, at) in devices { held.devices.revoke(id, until: until, at: at) }
-            for (id, at) in notifications { held.notifications.revoke(id, until: at, at: at) }
+            for (id, at) in notifications { held.notifications.revoke(id, until: Self.always, at: at) }
             return (held.devices.count, held.notifications.count)
         }
         // After the set: a reader that sees the new count finds the devices.
@@ -96,6 +108,9 @@ package final class Revocations: Sendable {
     /// The word in the outcome of a target that is older than ``reach(now:)``.
     static let forgotten = "older-than-revocations"
 
+    /// The moment of every revoked notification, so that a repeat changes nothing.
+    private static let always = Timestamp(milliseconds: 0)
+
     /// How much later than the stream's first message the reach begins: more than clocks differ.
     static let margin = Duration.seconds(3600)
 
@@ -103,15 +118,37 @@ package final class Revocations: Sendable {
     /// device, unknown to this process.
     ///
     /// The stream was read from ``StreamName/memory`` before the first push came. So the reach is that long before the
-    /// first call of this method, or later where the set had to forget devices. `now` is the time of day.
+    /// first call of this method, or later where the stream had a gap or the set had to forget devices. `now` is the time of
+    /// day.
     func reach(now: Timestamp) -> Timestamp {
-        let since = knownSince.withLock { since in
-            let known = since ?? now - StreamName.senderRevocations.memory + Self.margin
-            since = known
-            return known
+        let since = known.withLock { known in
+            let since = known.since ?? now - StreamName.senderRevocations.memory + Self.margin
+            known.since = since
+            return max(since, known.gapUntil ?? since, known.gapBefore ?? since)
         }
         guard generation > 0 else { return since }
         return held.withLock { max(since, $0.devices.forgottenUntil ?? since) }
+    }
+
+    /// Notes that the stream no longer has all revocations from before the next one: its broker dropped them, or it was
+    /// declared anew. The reach begins after the next revocation, and not later than `now`.
+    package func noteGap(now: Timestamp = .now) {
+        known.withLock { $0.gapBefore = now }
+    }
+
+    private func endGap(at moment: Timestamp) {
+        let end = known.withLock { known -> Timestamp? in
+            guard let before = known.gapBefore else { return nil }
+            let end = min(moment + Self.margin, before)
+            known.gapUntil = max(known.gapUntil ?? end, end)
+            known.gapBefore = nil
+            // The broker drops messages of more than a week all the time.
+            return end > before - StreamName.senderRevocations.memory + Self.margin ? end : nil
+        }
+        guard let end else { return }
+        logger.warning(
+            "The stream of revocations lacks messages; pushes that were published before are not sent",
+            metadata: ["before": "\(RFC3339.string(from: end.date))"])
     }
 
     /// Logs a push that is not sent, because it is older than the reach.

@@ -73,11 +73,13 @@ extension ServiceContext {
     /// Reads a stream on a connection of its own, with a readiness condition by its name: that it was read to its end
     /// once. That it is interrupted later is told, and does not take the process out of service.
     package func read(
-        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void
+        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void,
+        onGap: @escaping @Sendable () -> Void
     ) throws(ConfigurationError) -> StreamAssembly {
         let consumer = AMQPConsumer(configuration: try amqp(stream.rawValue), logger: logger)
         let reader = StreamReader(
-            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply)
+            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply,
+            onGap: onGap)
         readiness.register(stream.rawValue) {
             switch reader.condition {
             case .following: .holds

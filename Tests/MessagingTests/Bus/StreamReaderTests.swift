@@ -14,6 +14,9 @@ struct StreamReaderTests {
     /// What a reader was given.
     private final class Heard: Sendable {
         private let texts = Mutex<[String]>([])
+        private let gapCount = Mutex(0)
+        var gaps: Int { gapCount.withLock { $0 } }
+        func noteGap() { gapCount.withLock { $0 += 1 } }
         var all: [String] { texts.withLock { $0 } }
         func note(_ bodies: [[UInt8]]) {
             texts.withLock { $0 += bodies.map { String(decoding: $0, as: UTF8.self) } }
@@ -56,7 +59,7 @@ struct StreamReaderTests {
         let consumer = AMQPConsumer(configuration: try configuration(url, through: proxy), logger: .silent)
         let reader = StreamReader(
             .senderRevocations, service: "test", consumer: consumer, publisher: publisher, logger: .silent,
-            apply: heard.note)
+            apply: heard.note, onGap: heard.noteGap)
         try await withServices([publisher, consumer, reader]) { try await body(reader, heard) }
     }
 
@@ -70,6 +73,7 @@ struct StreamReaderTests {
                 try await Self.publish(3000..<3100, administrator)
                 try await eventually("the rest comes") { heard.all.count >= 3100 }
                 #expect(heard.all == (0..<3100).map(String.init))
+                #expect(heard.gaps == 0)
             }
             // Reading takes nothing away.
             try await Self.withReader(url) { reader, heard in
@@ -120,6 +124,7 @@ struct StreamReaderTests {
                 try await eventually("it follows again") { reader.condition == .following }
                 // Read by number: no clock takes part, and only the last message of each round may come twice.
                 #expect(heard.all.count <= 200 + 3)
+                #expect(heard.gaps == 0)
             }
         }
     }
@@ -129,6 +134,7 @@ struct StreamReaderTests {
             try await Self.publish(0..<50, administrator)
             try await Self.withReader(url) { reader, heard in
                 #expect(await reader.caughtUp())
+                #expect(heard.gaps == 0)
                 try await administrator.deleteQueue("senders.revocations")
                 try await eventually("it notices") {
                     if case .interrupted = reader.condition { true } else { false }
@@ -137,6 +143,34 @@ struct StreamReaderTests {
                 try await Self.publish(50..<53, administrator)
                 try await eventually("the new ones are heard") { heard.all.suffix(3) == ["50", "51", "52"] }
                 try await eventually("it follows again") { reader.condition == .following }
+                #expect(heard.gaps == 1)
+            }
+        }
+    }
+
+    @Test func `given a stream that dropped its first messages for its length, then a new reader finds the gap`()
+        async throws
+    {
+        try await Self.withBroker { url, administrator in
+            try await administrator.deleteQueue("senders.revocations")
+            try await administrator.declareQueue(
+                name: "senders.revocations",
+                arguments: [
+                    "x-queue-type": .text("stream"), "x-max-length-bytes": .int(4000),
+                    "x-stream-max-segment-size-bytes": .int(1000),
+                ])
+            var topology = Topology(apps: [])
+            topology.queues.removeAll { $0.name == "senders.revocations" }
+            try await topology.apply(using: administrator)
+            try await Self.publish(0..<200, administrator)
+            let isCut = Mutexed()
+            try await eventually("the broker has dropped some", within: .seconds(60)) {
+                try await Self.withReader(url) { reader, heard in
+                    #expect(await reader.caughtUp())
+                    #expect((heard.gaps == 1) == (heard.all.first != "0"))
+                    if heard.gaps == 1 { isCut.set() }
+                }
+                return isCut.isSet
             }
         }
     }
