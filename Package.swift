@@ -52,8 +52,9 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 // MARK: - The rooms
 
 /// A library room under `Shared/`.
-func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Shared/\(name)", swiftSettings: swiftSettings)
+func room(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Shared/\(name)", exclude: exclude, swiftSettings: swiftSettings)
 }
 
 /// A system-library room: a module map and a shim, nothing else.
@@ -128,12 +129,12 @@ let package = Package(
         room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
         room("HTTPSFetch", ["CCurl", logging]),
-        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle]),
+        room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
         room(
             "PushSending",
             ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
-        room("PushWires", ["PushProtocol", "PushSending"]),
+        room("Providers", ["PushProtocol", "PushSending"], exclude: ["ProviderFacts.md"]),
         room("TokenEncryption", ["PushProtocol", crypto]),
         room(
             "ServiceKit",
@@ -142,7 +143,7 @@ let package = Package(
                 logging, metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
             ]),
         room(
-            "HTTPGate",
+            "HTTPAuth",
             [
                 "PushProtocol", "Postgres", "HTTPSFetch", "ServiceKit", hummingbird, httpTypes, jwtKit, crypto, logging,
                 metrics, lifecycle, nioCore, nioHTTPTypes,
@@ -151,13 +152,13 @@ let package = Package(
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
-                "ServiceKit", "HTTPGate", "DecisionLog", "PushWires", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [
@@ -168,13 +169,13 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509,
+                "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceKit", "PushSending", "PushWires", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
@@ -199,7 +200,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "AMQP", "HTTP2", "HTTPSFetch", "HTTPGate", "Postgres", "Messaging", "PushProtocol", "ServiceKit",
+                "AMQP", "HTTP2", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol", "ServiceKit",
                 jwtKit, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
@@ -225,7 +226,7 @@ let package = Package(
                 metricsTestKit, jwtKit,
             ]),
         tests("TokenEncryption", ["TokenEncryption", "PushProtocol", "TestSupport"]),
-        tests("PushWires", ["PushWires", "PushSending", "PushProtocol", "TestSupport"]),
+        tests("Providers", ["Providers", "PushSending", "PushProtocol", "TestSupport"]),
         tests(
             "ServiceKit",
             [
@@ -233,15 +234,15 @@ let package = Package(
                 metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
             ]),
         tests(
-            "HTTPGate",
+            "HTTPAuth",
             [
-                "HTTPGate", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
+                "HTTPAuth", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
                 nioEmbedded, nioHTTPTypes, httpTypes,
             ]),
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceKit", "HTTPGate", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "TokenRegistry", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
                 "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
@@ -249,14 +250,14 @@ let package = Package(
         tests(
             "Rules",
             [
-                "Rules", "ServiceKit", "HTTPGate", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "Rules", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,
             ], data: ["Products/Golden"]),
         tests(
             "APNsSender",
             [
-                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
                 nioPosix,
@@ -264,7 +265,7 @@ let package = Package(
         tests(
             "FCMSender",
             [
-                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "PushWires", "Messaging", "HTTP2",
+                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
@@ -278,7 +279,7 @@ let package = Package(
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPGate", "PushSending", "ServiceKit", "AMQP",
+                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras, logging,
             ]),
         tests(

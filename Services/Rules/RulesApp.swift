@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Logging
 import Messaging
 import PushProtocol
@@ -38,7 +38,7 @@ struct RulesApp {
         let verifier = try await BearerVerifier(
             apps,
             fetch: BearerVerifier.fetch(caFile: try context.settings.optionalString(.rulesCAFile)),
-            longest: try context.settings.duration(.bearerLifetime),
+            maximumLifetime: try context.settings.duration(.bearerLifetime),
             logger: context.logger)
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
@@ -51,12 +51,12 @@ struct RulesApp {
         let now: @Sendable () async throws -> Timestamp = { try await clock.now() }
 
         let connections = try context.settings.integer(.databasePoolSize)
-        let courtesy = Courtesy()
+        let bulkThrottle = BulkThrottle()
         let events = try context.stage(
             "events", queues: WorkQueue.events(of: apps.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
-                shelf: shelf, store: DecisionStore(pool: pool, logger: logger), courtesy: courtesy, now: now))
+                shelf: shelf, store: DecisionStore(pool: pool, logger: logger), bulkThrottle: bulkThrottle, now: now))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: pool), now: now))
@@ -84,12 +84,12 @@ struct RulesApp {
             case .releaser:
                 Releaser(
                     service: context.name, store: HeldStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
-                    courtesy: courtesy, now: now, logger: logger)
+                    bulkThrottle: bulkThrottle, now: now, logger: logger)
             case .crowdTeller:
                 CrowdTeller(
                     service: context.name,
                     store: CrowdStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
-                    shelf: shelf, bus: bus.bus, courtesy: courtesy, now: now, logger: logger)
+                    shelf: shelf, bus: bus.bus, bulkThrottle: bulkThrottle, now: now, logger: logger)
             case .bundler:
                 Bundler(store: DigestStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
             case .badgeCorrector:
@@ -105,19 +105,19 @@ struct RulesApp {
         }
         let api = RulesAPI(
             pool: pool, shelf: shelf,
-            gate: BearerGate(
-                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.rulesUserRequests)),
+            gate: BearerAuthenticator(
+                verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.rulesUserRequests)),
                 logger: context.logger),
-            keys: KeyGate(
+            keys: APIKeyAuthenticator(
                 APIKeyStore(pool, schema: "rules"), master: nil,
-                limit: RateGate("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
+                limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
                 logger: context.logger), hub: hub, now: now)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
-            connections: StreamRoutes.mostOfAll + HTTPServerLimits.usualConnections)
+            connections: StreamRoutes.mostOfAll + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
             database.services + bus.services + Worker.allCases.map(worker)
-                + [KeyRefresher(verifier.rings), events, outcomes, erasures, server])
+                + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
     }
 
     private static func answer(_ answer: RuleTool.Answer) -> Never {

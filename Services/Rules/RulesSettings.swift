@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import ServiceKit
 
 extension ConfigurationKey {

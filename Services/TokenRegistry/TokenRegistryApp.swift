@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import Messaging
 import Postgres
 import PushProtocol
@@ -21,7 +21,7 @@ import ServiceKit
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(
-            catalog, fetch: fetch, longest: try context.settings.duration(.bearerLifetime), logger: context.logger)
+            catalog, fetch: fetch, maximumLifetime: try context.settings.duration(.bearerLifetime), logger: context.logger)
         let database = try context.database(schema: "registry", migration: 11)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)
@@ -38,18 +38,18 @@ import ServiceKit
         let operators = PostgresPool(
             configuration: try context.postgres(poolSize: Self.operatorConnections), logger: context.logger)
         let campaigns = CampaignStore(database.pool, tokens: tokens)
-        let courtesy = Courtesy()
+        let bulkThrottle = BulkThrottle()
         // An app has two lanes of notifications and its device commands here.
         let connections = try context.settings.integer(.databasePoolSize)
         let policy: @Sendable (WorkQueue) -> StagePolicy = {
-            $0.app == nil ? StagePolicy() : .ofOneApp(connections: connections, queues: 3)
+            $0.app == nil ? StagePolicy() : .perApp(connections: connections, queues: 3)
         }
         let fids = FIDHalts(store: FIDStore(database.pool), apps: catalog.ids, logger: context.logger)
 
         let notifications = try context.stage(
             "notifications", queues: notificationQueues, policy: policy, on: bus,
             handler: NotificationHandler(
-                store: store, campaigns: campaigns, apps: Set(catalog.ids), courtesy: courtesy,
+                store: store, campaigns: campaigns, apps: Set(catalog.ids), bulkThrottle: bulkThrottle,
                 fids: { fids.preference }))
         let commands = try context.stage(
             "commands", queues: deviceQueues, policy: policy, on: bus,
@@ -58,15 +58,15 @@ import ServiceKit
         let router = RegistryAPI.router(
             store: store,
             operators: RegistrationStore(operators, tokens: tokens, devicesPerUser: store.devicesPerUser),
-            gate: BearerGate(
-                verifier, limit: RateGate("user", perMinute: try context.settings.integer(.registryUserRequests)),
+            gate: BearerAuthenticator(
+                verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.registryUserRequests)),
                 logger: context.logger),
-            keys: KeyGate(
+            keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "registry"),
                 master: try context.settings.optionalString(.registryOperatorKey),
-                limit: RateGate("key", perMinute: try context.settings.integer(.registryKeyRequests)),
+                limit: RateLimiter("key", perMinute: try context.settings.integer(.registryKeyRequests)),
                 logger: context.logger),
-            changes: RateGate(
+            changes: RateLimiter(
                 "changes", try context.settings.integer(.registryUserChanges), per: .seconds(86_400)),
             apps: Set(catalog.ids))
         let server = try context.server(
@@ -84,11 +84,11 @@ import ServiceKit
         let probe = QueueDepthProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
             service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
-            courtesy: courtesy, fids: { fids.preference }, logger: context.logger)
-        let lists = ListSweeper(store: campaigns, courtesy: courtesy, logger: context.logger)
+            bulkThrottle: bulkThrottle, fids: { fids.preference }, logger: context.logger)
+        let lists = ListSweeper(store: campaigns, bulkThrottle: bulkThrottle, logger: context.logger)
         let rewriter = TokenRewriter(
-            store: TokenRewriteStore(database.pool, tokens: tokens), courtesy: courtesy, logger: context.logger)
-        let keys = KeyRefresher(verifier.rings)
+            store: TokenRewriteStore(database.pool, tokens: tokens), bulkThrottle: bulkThrottle, logger: context.logger)
+        let keys = KeyRefresher(verifier.keyCaches)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [
                 relay, sweeper, history, lists, runner, fids, keys, notifications, commands, server,
@@ -122,7 +122,7 @@ extension ConfigurationKey {
             "How many registrations a user may begin and end a day, and as many at once; repeats count for nothing; 0 for no limit."
     )
     static let registryConnections = ConfigurationKey(
-        "REGISTRY_CONNECTIONS", .integer(1...1_000_000), default: "\(HTTPServerLimits.usualConnections)",
+        "REGISTRY_CONNECTIONS", .integer(1...1_000_000), default: "\(HTTPServerLimits.defaultConnections)",
         summary: "The most HTTP connections that are served at the same time; a further one is answered 503.")
     static let registryKeyRequests = ConfigurationKey(
         "REGISTRY_KEY_REQUESTS", .integer(0...1_000_000), default: "6000",

@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 
 @testable import APNsSender
-@testable import PushWires
+@testable import Providers
 
-/// The payload written straight to bytes: it agrees with the one rendered as a value, or leaves the content to that.
+/// The fast payload encoder: its output equals the rendered payload, or it returns `nil`.
 @Suite struct PayloadWritingTests {
-    @Test func `what is written is what is rendered, and nothing that would be refused`() throws {
+    @Test func `the fast encoder writes the rendered bytes and no invalid payload`() throws {
         var random = SplitMix(seed: 11)
         var written = 0
         for _ in 0..<4000 {
@@ -24,7 +24,7 @@ import Testing
         #expect(written > 2000)
     }
 
-    @Test func `what is copied as it came is what is rendered, and nothing that would be refused`() throws {
+    @Test func `copying an encoded content writes the rendered bytes and no invalid payload`() throws {
         var random = SplitMix(seed: 12)
         var copied = 0
         for _ in 0..<4000 {
@@ -32,7 +32,7 @@ import Testing
             let badge = Bool.random(using: &random) ? Int.random(in: -1...3, using: &random) : nil
             var push = Push.sample(targets: [.sample(token: "ab")])
             push.content = content
-            guard let text = try Push.decode(wireBody: try push.wireBody()).contentText else { continue }
+            guard let text = try Push.decode(wireBody: try push.wireBody()).encodedContent else { continue }
             #expect(text.content == content)
             guard let bytes = APNsPayload.write(text, badge: badge) else { continue }
             copied += 1
@@ -48,10 +48,10 @@ import Testing
             [:], ["a": 1], ["z": 1], ["a": 1, "z": 2], ["deep_lin": 1, "deep_linka": 2], ["deep_link": "own"],
             ["aps": [:]], nil,
         ] as [[String: JSONValue]?])
-    func `the link has its place among the app's data`(data: [String: JSONValue]?) throws {
+    func `deep_link is written in sorted order`(data: [String: JSONValue]?) throws {
         var push = Push.sample(targets: [.sample(token: "ab")])
         push.content = Content(title: "a", deepLink: "app://x", data: data)
-        let text = try #require(Push.decode(wireBody: try push.wireBody()).contentText)
+        let text = try #require(Push.decode(wireBody: try push.wireBody()).encodedContent)
         guard let bytes = APNsPayload.write(text, badge: nil) else {
             #expect(data?["deep_link"] != nil || data?["aps"] != nil)
             return
@@ -59,8 +59,8 @@ import Testing
         #expect(bytes == JSONText.bytes(of: try APNsPayload.render(push.content, badge: nil)))
     }
 
-    @Test func `a push as it came and the same push as a value make the same requests`() throws {
-        let wire = APNsWire(topic: "com.example.app")
+    @Test func `a push from the bus and the same decoded push produce equal requests`() throws {
+        let codec = APNsCodec(topic: "com.example.app")
         var random = SplitMix(seed: 13)
         for _ in 0..<500 {
             let badges: [Int?] = Bool.random(using: &random) ? [1, 1] : [nil, 2]
@@ -72,38 +72,40 @@ import Testing
             #expect(came == value)
             for (one, other) in zip(came.targets, value.targets) {
                 #expect(
-                    Self.request(to: one, wire.render(came, now: .sample), wire)
-                        == Self.request(to: other, wire.render(value, now: .sample), wire))
+                    Self.request(to: one, codec.render(came, now: .sample), codec)
+                        == Self.request(to: other, codec.render(value, now: .sample), codec))
             }
         }
     }
 
     private static func request(
-        to target: Push.Target, _ rendering: any PushRendering, _ wire: APNsWire
+        to target: Push.Target, _ rendering: any PushRendering, _ codec: APNsCodec
     ) -> Result<ProviderRequest, LocalRejection> {
-        Result { () throws(LocalRejection) in try wire.request(to: target, from: rendering) }
+        Result { () throws(LocalRejection) in try codec.request(to: target, from: rendering) }
     }
 
-    @Test func `a content with a payload of its own is rendered`() {
+    @Test func `a content with a payload override is rendered`() {
         let own = Content(title: "a", apns: APNsOverride(headers: nil, payload: ["aps": ["sound": "s"]]))
         #expect(APNsPayload.write(own, badge: nil) == nil)
     }
 
-    @Test func `letters of pushes without headers are those that their headers would give`() throws {
-        let plain = APNsLetter.Plain(bundle: "com.example.app")
+    @Test func `default templates equal the headers of pushes without overrides`() throws {
+        let defaults = APNsHeaderTemplate.Defaults(bundle: "com.example.app")
         for content in [Content(title: "a"), Content(silent: true)] {
             for expiresAt in [nil, Timestamp.sample] {
                 let headers = try APNsHeaders(for: content, bundle: "com.example.app", expiresAt: expiresAt)
-                let letter = try #require(plain.letter(for: content, expiresAt: expiresAt))
-                #expect(letter.pushType == headers.pushType)
-                #expect(letter.topic == headers.topic)
-                #expect(letter.expiration == headers.expiration)
-                #expect(letter.collapsesByNotification == headers.collapsesByNotification)
-                #expect(letter.text.shared == headers.letter.shared)
-                #expect(letter.text.own.map { "\($0)" } == headers.letter.own.map { "\($0)" })
+                let template = try #require(defaults.template(for: content, expiresAt: expiresAt))
+                #expect(template.pushType == headers.pushType)
+                #expect(template.topic == headers.topic)
+                #expect(template.expiration == headers.expiration)
+                #expect(template.collapsesByNotification == headers.collapsesByNotification)
+                #expect(template.fields.shared == headers.template.shared)
+                #expect(
+                    template.fields.perRequestFields.map { "\($0)" }
+                        == headers.template.perRequestFields.map { "\($0)" })
             }
         }
-        #expect(plain.letter(for: Content(title: "a", collapseKey: "k"), expiresAt: nil) == nil)
+        #expect(defaults.template(for: Content(title: "a", collapseKey: "k"), expiresAt: nil) == nil)
     }
 }
 

@@ -3,13 +3,13 @@ import PushSending
 import TestSupport
 import Testing
 @testable import APNsSender
-@testable import PushWires
+@testable import Providers
 
-/// The payloads that two products' documents spell out.
+/// The payloads specified by two products.
 @Suite struct SeedPayloadTests {
     private func payload(_ content: Content) throws -> JSONValue {
-        let wire = APNsWire(topic: "com.familyportal.app"), push = Push.sample(content)
-        let request = try wire.request(to: push.targets[0], from: wire.render(push, now: .sample))
+        let codec = APNsCodec(topic: "com.familyportal.app"), push = Push.sample(content)
+        let request = try codec.request(to: push.targets[0], from: codec.render(push, now: .sample))
         return try WireCoding.decode(JSONValue.self, from: request.body)
     }
 

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What READMEs and decisions point to is there.
+/// Checks the links in Markdown files.
 @Suite struct LinkTests {
-    @Test func `every link leads to a file, and to a heading in it`() throws {
+    @Test func `every Markdown link leads to a file and a heading`() throws {
         var links = 0
         for file in try Self.documents() {
             let folder = Sources.root.appending(path: file).deletingLastPathComponent()
@@ -34,14 +34,17 @@ import Testing
         return documents
     }
 
-    /// As hosts of repositories make them of headings: small, without punctuation, with a hyphen for each space.
+    /// The anchors that code hosts generate for headings: lowercase, without punctuation, with hyphens for spaces.
+    /// Anchors in HTML (`<a id="d0012">`) count too.
     private static func anchors(_ text: String) -> Set<String> {
+        let written = text.matches(of: /<a id="([^"]+)">/).map { String($0.1) }
         let headings = text.split(separator: "\n").filter { $0.hasPrefix("#") }
         return Set(
-            headings.map { heading in
-                let words = heading.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
-                return String(words.filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }).replacing(
-                    " ", with: "-")
-            })
+            written
+                + headings.map { heading in
+                    let words = heading.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
+                    return String(words.filter { $0.isLetter || $0.isNumber || "-_ ".contains($0) }).replacing(
+                        " ", with: "-")
+                })
     }
 }

@@ -111,7 +111,7 @@ import Testing
                     Batches.badToken, devices: 0..<19, at: .start + .seconds(-20), answered: 100, acceptedAt: .start))
             try await world.judge.judge()
             #expect(try await feedback.decisions() == ["waiting": 19])
-            let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start)
+            let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
             #expect(try await world.take(Batches.word(of: storm)).isEmpty)
             for _ in 0..<2 { try await world.judge.judge() }
             #expect(try await feedback.decisions() == ["quarantined": 19])

@@ -128,37 +128,37 @@ import Testing
             try await place.gather(1700)
             try await place.happen("a", users: #"["v-1","u-7"]"#)
             func explained(_ user: String? = nil) async throws -> Explanation {
-                let question = ExplanationStore.Question(event: "a", user: user, limit: 10)
+                let question = ExplanationStore.ExplanationQuery(event: "a", user: user, limit: 10)
                 return try #require(try await ExplanationStore(place.pool).explain(question).first)
             }
             // Whoever is named and a member counts twice until they had their turn: it is the most that there can be.
             #expect(
-                try await explained().crowds == [Explanation.Crowd(rule: "everybody", decided: 0, leftAtMost: 1702)])
-            #expect(try await explained("u-999").told == ["  nobody yet: whom it is about may still have their turn"])
+                try await explained().fanOuts == [Explanation.FanOut(rule: "everybody", decided: 0, leftAtMost: 1702)])
+            #expect(try await explained("u-999").notificationLines == ["  no users yet: the fan-out is in progress"])
             // Half of a step: decided, and no word from the broker.
             place.bus.answer(publishesTo: .notifications, with: [.nacked])
             #expect(try await place.teller.tellNext())
-            let crowds = [Explanation.Crowd(rule: "everybody", decided: 500, leftAtMost: 1202)]
+            let fanOuts = [Explanation.FanOut(rule: "everybody", decided: 500, leftAtMost: 1202)]
             let first = try await explained()
-            #expect(first.crowds == crowds && first.stories.count == 10)
+            #expect(first.fanOuts == fanOuts && first.traces.count == 10)
             #expect(
                 first.lines[1]
-                    == "  (a crowd)  everybody  told in steps: 500 people were decided about so far, at most 1202 are left"
+                    == "  (fan-out)  everybody  in progress: 500 users decided, at most 1202 left"
             )
-            let further = ExplanationStore.Question(event: "a", after: first.next)
-            #expect(try await ExplanationStore(place.pool).explain(further).first?.crowds == [])
+            let further = ExplanationStore.ExplanationQuery(event: "a", after: first.next)
+            #expect(try await ExplanationStore(place.pool).explain(further).first?.fanOuts == [])
             // One that an earlier version began.
             try await place.pool.execute("UPDATE rules.crowd SET named = NULL, circles = NULL")
-            #expect(try await explained().crowds.map(\.leftAtMost) == [nil])
+            #expect(try await explained().fanOuts.map(\.leftAtMost) == [nil])
             place.clock.advance(CrowdStore.lease)
             try await place.tell()
-            #expect(try await explained().crowds == [])
+            #expect(try await explained().fanOuts == [])
             // Of those whom the event names it is known how many are left.
             let names = (0..<1500).map { #""n-\#($0)""# }.joined(separator: ",")
             try await place.happen("l", users: "[\(names)]", team: "none")
             #expect(try await place.teller.tellNext())
             let named = try await ExplanationStore(place.pool).explain(.init(event: "l", limit: 10)).first
-            #expect(named?.crowds == [Explanation.Crowd(rule: "everybody", decided: 500, leftAtMost: 1000)])
+            #expect(named?.fanOuts == [Explanation.FanOut(rule: "everybody", decided: 500, leftAtMost: 1000)])
         }
     }
 

@@ -79,7 +79,7 @@ import Testing
         func releaser(_ bus: InMemoryBus) -> Releaser {
             Releaser(
                 service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: RuleShelf(book), bus: bus,
-                courtesy: Courtesy(resting: 1), now: { clock.now }, logger: .init(label: "tests"))
+                bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now }, logger: .init(label: "tests"))
         }
 
         func choose(_ settings: PersonalSettings, user: String = "1") async throws {

@@ -191,9 +191,9 @@ import Testing
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await Self.fill(Self.erin, pool)
             let handler = ErasureHandler(store: ErasureStore(pool: pool))
-            func deliver(_ past: DeviceEvent.Past) async throws {
+            func deliver(_ change: DeviceEvent.Change) async throws {
                 let event = DeviceEvent(
-                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.erin.app, past: past,
+                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.erin.app, change: change,
                     user: Self.erin.user, device: nil, at: DecisionStoreTests.now)
                 let inbound = Inbound(
                     queue: .rulesErasures, exchange: "devices", routingKey: event.routingKey,

@@ -203,7 +203,7 @@ import Testing
         try await TestDatabase.withPool { pool in
             let handler = try handler(pool)
             let outage = await #expect(throws: Outage.self) { try await handle(handler, delivered(cloudEvent())) }
-            #expect(outage?.what == "the service's tables (run `pushctl migrate`)")
+            #expect(outage?.dependency == "the service's tables (run `pushctl migrate`)")
         }
     }
 }

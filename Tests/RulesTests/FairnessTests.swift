@@ -33,7 +33,7 @@ import Testing
                     let consumer = AMQPConsumer(configuration: configuration, logger: logger)
                     let stage = Stage(
                         service: "rules", queues: WorkQueue.events(of: apps),
-                        policy: { $0.app == nil ? StagePolicy() : .ofOneApp(connections: 4) },
+                        policy: { $0.app == nil ? StagePolicy() : .perApp(connections: 4) },
                         bus: AMQPBus(publisher: publisher, consumer: consumer),
                         handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
                     try await withServices([publisher, consumer]) {

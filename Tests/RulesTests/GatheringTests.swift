@@ -84,7 +84,7 @@ import Testing
         var releaser: Releaser {
             Releaser(
                 service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
-                courtesy: Courtesy(resting: 1), now: { clock.now }, logger: Logger(label: "tests"))
+                bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now }, logger: Logger(label: "tests"))
         }
 
         var bundler: Bundler {

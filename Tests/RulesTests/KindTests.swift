@@ -151,13 +151,13 @@ import Testing
             #"{ channel: "{{game.channel}}", environment: development }"#, update, "{ as: live-activity }")
         #expect(channel.count == 1 && channel[0].recipients.isEmpty && channel[0].audience == nil)
         #expect(channel[0].lane == .interactive)
-        #expect(channel[0].broadcast?.followed == .channel(ChannelID(rawValue: "dHN0")!, .development))
+        #expect(channel[0].broadcast?.destination == .channel(ChannelID(rawValue: "dHN0")!, .development))
         let topic = try sent(#"{ fcm-topic: "team-{{team}}" }"#, "{ body: Hi }", "{ lane: bulk }")
-        #expect(topic[0].broadcast?.followed == .topic(FCMTopic(rawValue: "team-red")!))
+        #expect(topic[0].broadcast?.destination == .topic(FCMTopic(rawValue: "team-red")!))
         let condition = "'red' in topics && !('blue' in topics)"
         let both = try sent(
             #"{ fcm-condition: "'{{team}}' in topics && !('blue' in topics)" }"#, "{ body: Hi }", "{ as: alert }")
-        #expect(both[0].broadcast?.followed == .condition(FCMCondition(rawValue: condition)!))
+        #expect(both[0].broadcast?.destination == .condition(FCMCondition(rawValue: condition)!))
         for message in channel + topic + both {
             #expect(try Notification.decode(wireBody: message.wireBody()) == message)
         }

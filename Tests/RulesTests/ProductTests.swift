@@ -55,7 +55,7 @@ struct Product: Sendable {
         ).closeDue()
         try await Releaser(
             service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
-            courtesy: Courtesy(resting: 1), now: { clock.now },
+            bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now },
             logger: logger
         ).releaseDue()
         return try Lane.allCases.flatMap { lane in

@@ -91,7 +91,7 @@ import Testing
                 #expect(dead.properties.headers[HeaderName.reason]?.text == "handler-failed")
                 #expect(dead.properties.headers[HeaderName.detail]?.text?.contains("57014") == true)
                 #expect(dead.properties.headers[HeaderName.attempt]?.int == 2)
-                #expect(stage.status.first?.condition == .consuming)
+                #expect(stage.status.first?.state == .consuming)
                 result = .success(())
             } catch { result = .failure(error) }
             running.cancel()

@@ -22,8 +22,8 @@ import Testing
 
     @Test func `with a key for it a device is registered for the user, replaced, and signed out`() async throws {
         try await RoutesTests.withRoutes { client, store in
-            let key = KeyGateTests.key(1)
-            try await KeyGateTests.keep(key, [.registerDevices], store.database)
+            let key = APIKeyAuthenticatorTests.key(1)
+            try await APIKeyAuthenticatorTests.keep(key, [.registerDevices], store.database)
             func send(_ uri: String, _ token: String) async throws -> JSONValue {
                 var headers = RoutesTests.headers(key.secret)
                 headers[HTTPField.Name("X-Client-Id")!] = "7d0e0f52-3a30-4a3f-8d3c-0d3bd9a0b7c1"
@@ -46,11 +46,11 @@ import Testing
     @Test func `a key for something else, for another app, or an app that is not configured gets nothing`() async throws
     {
         try await RoutesTests.withRoutes { client, store in
-            let (reader, elsewhere, all) = (KeyGateTests.key(1), KeyGateTests.key(2), KeyGateTests.key(3))
-            try await KeyGateTests.keep(reader, [.readDevices], store.database)
-            try await KeyGateTests.keep(
+            let (reader, elsewhere, all) = (APIKeyAuthenticatorTests.key(1), APIKeyAuthenticatorTests.key(2), APIKeyAuthenticatorTests.key(3))
+            try await APIKeyAuthenticatorTests.keep(reader, [.readDevices], store.database)
+            try await APIKeyAuthenticatorTests.keep(
                 elsewhere, [.registerDevices], app: AppID(rawValue: "other"), store.database)
-            try await KeyGateTests.keep(all, [.registerDevices], app: nil, store.database)
+            try await APIKeyAuthenticatorTests.keep(all, [.registerDevices], app: nil, store.database)
             let unknown = "/v1/operator/devices?app=unknown&user=a"
             for (key, uri, status) in [
                 (reader, Self.uri, HTTPResponse.Status.forbidden), (elsewhere, Self.uri, .forbidden),

@@ -1,6 +1,6 @@
 import CryptoExtras
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -21,7 +21,7 @@ import Testing
     /// One app an algorithm: a PEM file for ES256, a JWK set at a URL for RS256, a secret for HS256.
     struct Apps {
         let folder: TemporaryFolder
-        let site: KeySite
+        let site: JWKSServer
         let issuers: [String: Issuer]
         let catalog: AppCatalog
 
@@ -32,8 +32,8 @@ import Testing
                 "mac": try await Issuer.hmac(BearerKeys.secret),
             ]
             self.issuers = issuers
-            site = try KeySite(try Issuer.set(issuers["rsa"]!))
-            let keys: [(String, BearerVerification.Algorithm, BearerVerification.Keys)] = [
+            site = try JWKSServer(try Issuer.set(issuers["rsa"]!))
+            let keys: [(String, BearerVerification.Algorithm, BearerVerification.KeySource)] = [
                 ("ec", .es256, .file(try folder.write("key.pem", issuers["ec"]!.material))),
                 ("rsa", .rs256, .url(site.url)),
                 ("mac", .hs256, .file(try folder.write("secret", issuers["mac"]!.material))),
@@ -67,19 +67,19 @@ import Testing
         let apps = try await Apps()
         defer { apps.site.stop() }
         let log = CapturingLogger()
-        let uptime = Uptime()
-        let gate = BearerGate(
+        let uptime = ManualClock()
+        let gate = BearerAuthenticator(
             try await BearerVerifier(apps.catalog, logger: log.logger), uptime: { uptime.now }, logger: log.logger)
         try await StoreFixture.withStore { store, _ in
             let router = Router(context: BasicRequestContext.self)
             RegistrationRoutes(
-                devices: DeviceRegistrar(store: store), gate: gate, changes: RateGate("changes", perMinute: 0)
+                devices: DeviceRegistrar(store: store), gate: gate, changes: RateLimiter("changes", perMinute: 0)
             ).add(to: router)
             let application = Application(
                 router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)))
             try await application.test(.live) { client in
                 let register: @Sendable (String) async throws -> TestResponse = { token in
-                    uptime.pass(BearerGate.quiet)
+                    uptime.advance(by: BearerAuthenticator.quiet)
                     return try await client.execute(
                         uri: "\(RoutesTests.path)/register", method: .post, headers: RoutesTests.headers(token),
                         body: RoutesTests.body)
@@ -92,7 +92,7 @@ import Testing
     /// Each is turned away with `status` and `challenge`, for `reason` in the log, and nothing is stored.
     static func expectRefused(
         _ status: HTTPResponse.Status, _ challenge: String,
-        _ tokens: @escaping @Sendable (String, Apps) async throws -> [(String, BearerRefusal.Reason)]
+        _ tokens: @escaping @Sendable (String, Apps) async throws -> [(String, BearerTokenError.Reason)]
     ) async throws {
         try await withSocket { apps, log, register, store in
             for app in apps.issuers.keys.sorted() {
@@ -130,7 +130,7 @@ import Testing
         async throws
     {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
-            let cases: [(JSONValue, BearerRefusal.Reason)] = [
+            let cases: [(JSONValue, BearerTokenError.Reason)] = [
                 (["exp": .int(Self.now - 60)], .expired), (["exp": nil], .expired), (["exp": "9999999999"], .expired),
                 (["nbf": .int(Self.now + 300)], .notYetValid), (["iss": "https://id.example/"], .wrongIssuer),
                 (["aud": "pus"], .wrongAudience), (["aud": ["web"]], .wrongAudience), (["aud": nil], .wrongAudience),
@@ -160,7 +160,7 @@ import Testing
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let good = try apps.issuers[app]!.token(Apps.claims(app)).split(separator: ".")
             return try ["none", "None", "NONE", "nOnE", ""].flatMap {
-                (name: String) -> [(String, BearerRefusal.Reason)] in
+                (name: String) -> [(String, BearerTokenError.Reason)] in
                 let header = try Issuer.part(["alg": .string(name), "typ": "JWT"])
                 return [("\(header).\(good[1]).", .untrusted), ("\(header).\(good[1]).\(good[2])", .untrusted)]
             }
@@ -169,7 +169,7 @@ import Testing
 
     @Test func `a public key used as a shared secret is a 401, and so is every other algorithm's name`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
-            var tokens: [(String, BearerRefusal.Reason)] = []
+            var tokens: [(String, BearerTokenError.Reason)] = []
             for other in ["ec", "rsa"] {
                 let pem = apps.issuers[other]!.material
                 let secrets: [String] = [pem, pem + "\n", String(pem.split(separator: "\n").joined())]
@@ -211,21 +211,21 @@ import Testing
     }
 
     @Test func `a storm of refusals is one line a minute for each reason`() async throws {
-        let (log, uptime) = (CapturingLogger(), Uptime())
+        let (log, uptime) = (CapturingLogger(), ManualClock())
         let verifier = try await BearerVerifier(AppCatalog([]), logger: log.logger)
-        let gate = BearerGate(verifier, uptime: { uptime.now }, logger: log.logger)
+        let gate = BearerAuthenticator(verifier, uptime: { uptime.now }, logger: log.logger)
         for minute in 1...2 {
             for token in [nil, "x", "y"] {
-                await #expect(throws: APIRefusal.self) { try await gate.admit(token) }
+                await #expect(throws: APIError.self) { try await gate.authenticate(token) }
             }
             #expect(log.lines.count == 2 * minute)
-            uptime.pass(BearerGate.quiet)
+            uptime.advance(by: BearerAuthenticator.quiet)
         }
     }
 
     @Test func `one that is genuine and speaks for no user of an app here is a 403`() async throws {
         try await Self.expectRefused(.forbidden, #"Bearer error="insufficient_scope""#) { app, apps in
-            let cases: [(JSONValue, BearerRefusal.Reason)] = [
+            let cases: [(JSONValue, BearerTokenError.Reason)] = [
                 (["azp": "client-of-another"], .wrongApp), (["azp": nil], .wrongApp), (["uid": nil], .noUser),
                 (["uid": ""], .noUser), (["uid": true], .noUser),
             ]

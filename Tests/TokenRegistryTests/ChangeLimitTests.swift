@@ -22,7 +22,7 @@ import Testing
 
     @Test func `a user's changes are bounded by the day, and repeats count for nothing`() async throws {
         let (often, other) = (try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"]))
-        let uptime = Uptime()
+        let uptime = ManualClock()
         try await RoutesTests.withRoutes(userChanges: 4, uptime: uptime) { client, store in
             func send(_ verb: String, _ token: String, _ bearer: String = often) async throws -> HTTPResponse.Status {
                 try await client.execute(
@@ -54,7 +54,7 @@ import Testing
             #expect(try events.single(Int.self) == 2)
             #expect(try await send("register", "dd", other) == .ok)
             // A quarter of a day gives one change back.
-            uptime.pass(.seconds(86_400 / 4))
+            uptime.advance(by: .seconds(86_400 / 4))
             #expect(try await send("register", "cc") == .ok)
             #expect(try await send("register", "ee") == .tooManyRequests)
         }

@@ -17,8 +17,8 @@ import Testing
             queue: .registryDevices, exchange: "devices", routingKey: message.routingKey, body: try message.wireBody())
     }
 
-    static func registrant(_ token: String, at: Timestamp? = nil) -> Registrant {
-        Registrant(
+    static func registrant(_ token: String, at: Timestamp? = nil) -> RegistrationPayload {
+        RegistrationPayload(
             user: UserID(rawValue: "a")!, provider: .apns, environment: .production, token: DeviceToken(secret: token),
             kind: .voip, installation: InstallationID(rawValue: "phone"), locale: "de-CH", at: at)
     }
@@ -94,9 +94,9 @@ import Testing
 
     @Test func `what cannot be stored is refused by the member's name`() async throws {
         try await Fixture.withStore { store, _ in
-            var registrants: [(String, Registrant)] = [("command.token", Self.registrant("XY"))]
+            var registrants: [(String, RegistrationPayload)] = [("command.token", Self.registrant("XY"))]
             for (name, path) in [
-                ("kind", \Registrant.appVersion), ("scope", \.scope), ("topic", \.topic), ("locale", \.locale),
+                ("kind", \RegistrationPayload.appVersion), ("scope", \.scope), ("topic", \.topic), ("locale", \.locale),
                 ("timeZone", \.timeZone), ("appVersion", \.appVersion),
             ] {
                 var registrant = Self.registrant("01")

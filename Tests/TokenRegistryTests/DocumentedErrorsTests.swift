@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -97,7 +97,7 @@ import Yams
             ask.uri = ask.uri.replacing("phone", with: "a%20b").replacing("chat", with: "a%20b")
                 .replacing(device, with: "7")
         case (401, _): ask.credential = ""
-        case (403, _) where error.isOperators: ask.credential = KeyGateTests.key(2).secret
+        case (403, _) where error.isOperators: ask.credential = APIKeyAuthenticatorTests.key(2).secret
         case (403, _): ask.credential = try await BearerKeys.shared(["sub": ""])
         case (404, "GET /v1/installations/{installation}"), (404, "POST /v1/operator/devices/{device}/deactivate"):
             break
@@ -124,7 +124,7 @@ import Yams
             Issue.record("nobody asks for \(error)")
             return
         }
-        let usual = error.isOperators ? KeyGateTests.key(1).secret : try await BearerKeys.shared([:])
+        let usual = error.isOperators ? APIKeyAuthenticatorTests.key(1).secret : try await BearerKeys.shared([:])
         let credential = ask.credential ?? usual
         var headers = RoutesTests.headers(credential.isEmpty ? nil : credential)
         headers[HTTPField.Name.contentType] = ask.type
@@ -153,9 +153,9 @@ import Yams
     ) async throws {
         try await RoutesTests.withRoutes(userRequests: requests, keyRequests: requests) { client, store in
             let everything = APIKey.Operation.allCases
-            try await KeyGateTests.keep(KeyGateTests.key(1), everything, app: nil, store.database)
+            try await APIKeyAuthenticatorTests.keep(APIKeyAuthenticatorTests.key(1), everything, app: nil, store.database)
             let other = AppID(rawValue: "other")
-            try await KeyGateTests.keep(KeyGateTests.key(2), everything, app: other, store.database)
+            try await APIKeyAuthenticatorTests.keep(APIKeyAuthenticatorTests.key(2), everything, app: other, store.database)
             try await body(client, store.database)
         }
     }
@@ -178,7 +178,7 @@ import Yams
         try await Self.withKeys(requests: 1) { client, _ in
             for ask in ["/v1/topics", "/v1/operator/counts?app=family-portal"] {
                 let isOperators = ask.contains("operator")
-                let bearer = isOperators ? KeyGateTests.key(1).secret : try await BearerKeys.shared([:])
+                let bearer = isOperators ? APIKeyAuthenticatorTests.key(1).secret : try await BearerKeys.shared([:])
                 let status = try await client.execute(uri: ask, method: .get, headers: RoutesTests.headers(bearer)) {
                     $0.status
                 }
@@ -202,11 +202,11 @@ import Yams
         let pool = PostgresPool(configuration: nowhere, logger: .silent)
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let limit = RateGate<String>("key", perMinute: 0)
+        let limit = RateLimiter<String>("key", perMinute: 0)
         let router = RegistryAPI.router(
             store: RegistrationStore(pool, devicesPerUser: 100),
-            gate: BearerGate(try await keys.verifier(), logger: .silent),
-            keys: KeyGate(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent))
+            gate: BearerAuthenticator(try await keys.verifier(), logger: .silent),
+            keys: APIKeyAuthenticator(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent))
         try await Application(router: router).test(.router) { client in
             for error in try Self.errors() where error.status == 503 { try await Self.expect(error, client) }
         }

@@ -66,7 +66,7 @@ import Testing
         var one = registration(.fcmToken, "abc:t")
         #expect(try #require(target([one])).owner == nil)
         one.isEstablished = true
-        #expect(try #require(target([one])).owner == OwnerKey(UserID(rawValue: "a")!))
+        #expect(try #require(target([one])).owner == UserHash(UserID(rawValue: "a")!))
     }
 
     @Test func `a cohort is halted by a share of its FIDs, and by no handful`() {

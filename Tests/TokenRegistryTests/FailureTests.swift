@@ -30,7 +30,7 @@ import Testing
         let (status, words) = try await Self.answer(
             after: "ALTER TABLE registry.registration DROP COLUMN locale CASCADE")
         #expect(status == 500)
-        #expect(words.contains("the operator's log says why"))
+        #expect(words.contains("see the service's log"))
     }
 
     @Test func `a database that is short of something is`() async throws {

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -34,10 +34,10 @@ import Yams
         let described = try Self.operations().filter { !$0.value.contains("admin") }.keys
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(), logger: .silent)
         try await StoreFixture.withStore { store, pool in
-            let keys = KeyGate(
-                APIKeyStore(pool, schema: "registry"), master: nil, limit: RateGate("key", perMinute: 0),
+            let keys = APIKeyAuthenticator(
+                APIKeyStore(pool, schema: "registry"), master: nil, limit: RateLimiter("key", perMinute: 0),
                 logger: .silent)
             let routes = RegistryAPI.routes(store: store, gate: gate, keys: keys).routes
             #expect(Set(routes.map { "\($0.method) \($0.path)" }) == Set(described))

@@ -45,7 +45,7 @@ import Testing
             let bus = Self.bus()
             #expect(try await Self.relay(pool, bus).publishDue() == false)
             let events = try Self.events(bus)
-            #expect(events.map(\.past) == [.registered, .replaced, .registered, .signedOut, .erased, .userErased])
+            #expect(events.map(\.change) == [.registered, .replaced, .registered, .signedOut, .erased, .userErased])
             #expect(events.map(\.user.rawValue) == ["a", "a", "b", "b", "b", "b"])
             #expect(events.map { $0.device?.active } == [true, false, true, false, false, nil])
             #expect(events.prefix(5).allSatisfy { $0.device?.id == claim.device && $0.device?.kind == .alert })
@@ -71,11 +71,11 @@ import Testing
             _ = try await store.deactivate([word])
             let bus = Self.bus()
             _ = try await Self.relay(pool, bus).publishDue()
-            let told = try Self.events(bus).map(\.past)
+            let told = try Self.events(bus).map(\.change)
             #expect(
                 told.sorted { $0.rawValue < $1.rawValue }
                     == [.corrected, .deactivated, .evicted, .registered, .registered, .registered, .registered])
-            #expect(try Self.events(bus).first { $0.past == .deactivated }?.reason == "Unregistered")
+            #expect(try Self.events(bus).first { $0.change == .deactivated }?.reason == "Unregistered")
         }
     }
 

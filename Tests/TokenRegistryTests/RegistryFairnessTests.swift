@@ -19,7 +19,7 @@ struct RegistryFairnessTests {
     private static let apps = [loud, quiet]
     /// Of a process with the usual pool: an app has three queues in it (`TokenRegistryApp`).
     private static let policy: @Sendable (WorkQueue) -> StagePolicy = {
-        $0.app == nil ? StagePolicy() : .ofOneApp(connections: 4, queues: 3)
+        $0.app == nil ? StagePolicy() : .perApp(connections: 4, queues: 3)
     }
 
     /// The registry's parts on the broker.
@@ -148,7 +148,7 @@ struct RegistryFairnessTests {
         let command = DeviceCommand(
             trace: trace(app, number), app: app,
             command: .register(
-                Registrant(
+                RegistrationPayload(
                     user: claim.user, provider: claim.provider, environment: claim.environment, token: claim.token)))
         return try Outbound(command, to: .devices, routingKey: command.routingKey).message(from: "tests")
     }

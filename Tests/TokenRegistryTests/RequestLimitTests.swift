@@ -19,7 +19,7 @@ import Testing
         let (often, other) = (
             try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"])
         )
-        let uptime = Uptime()
+        let uptime = ManualClock()
         try await RoutesTests.withRoutes(userRequests: 2, uptime: uptime) { client, _ in
             func status(_ bearer: String) async throws -> HTTPResponse.Status {
                 try await client.execute(
@@ -47,7 +47,7 @@ import Testing
                 #expect(answer["success"] == false && answer["error"]?.string?.contains("30 s") == true)
             }
             #expect(try await status(other) == .ok)
-            uptime.pass(.seconds(30))
+            uptime.advance(by: .seconds(30))
             #expect(try await status(often) == .ok)
         }
     }

@@ -50,7 +50,7 @@ import Testing
         let (target, events) = try await Self.revocations { store, _ in
             try await store.register([Fixture.claim("b", "01")])
         }
-        #expect(events.map(\.past) == [.replaced, .registered])
+        #expect(events.map(\.change) == [.replaced, .registered])
         #expect(events.map(\.revokes) == [target.registeredAt, nil])
         #expect(events[0].device?.id == target.device && events[0].user == target.user)
     }
@@ -71,7 +71,7 @@ import Testing
         ]
         for (form, leave) in forms {
             let (target, events) = try await Self.revocations(on: "phone") { store, _ in try await leave(store) }
-            let told = events.filter { $0.past == .signedOut }
+            let told = events.filter { $0.change == .signedOut }
             #expect(told.map(\.revokes) == [target.registeredAt], "\(form)")
             #expect(told.map(\.device?.id) == [target.device], "\(form)")
         }
@@ -86,10 +86,10 @@ import Testing
             _ = try await store.deactivate([word])
             try await store.erase(Fixture.user("a"))
         }
-        let erased = events.filter { $0.past == .erased }
+        let erased = events.filter { $0.change == .erased }
         #expect(Set(erased.map(\.device?.id)) == [target.device, Fixture.claim("a", "02").device])
         #expect(erased.allSatisfy { $0.revokes != nil })
-        #expect(events.filter { $0.past != .erased }.allSatisfy { $0.revokes == nil })
+        #expect(events.filter { $0.change != .erased }.allSatisfy { $0.revokes == nil })
     }
 
     @Test func `a provider's word, staleness, an eviction, a rotation and a correction revoke nothing`() async throws {
@@ -108,7 +108,7 @@ import Testing
             while case .more = try await sweep.advance(now: .now) {}
             let events = try await Self.events(pool)
             #expect(
-                Set(events.map(\.past)) == [.registered, .replaced, .corrected, .evicted, .deactivated, .stale])
+                Set(events.map(\.change)) == [.registered, .replaced, .corrected, .evicted, .deactivated, .stale])
             #expect(events.allSatisfy { $0.revokes == nil })
         }
     }
@@ -120,14 +120,14 @@ import Testing
                 try await store.register([evicted])
                 let target = try await Self.target("a", store)
                 try await store.register([Fixture.claim("a", "02")])
-                #expect(try await Self.events(pool).last?.past == .evicted)
+                #expect(try await Self.events(pool).last?.change == .evicted)
                 if isTaken {
                     try await store.register([Fixture.claim("b", "01")])
                 } else {
                     try await store.unregister([evicted])
                 }
                 let first = try #require(try await Self.events(pool).first)
-                #expect(first.past == (isTaken ? .replaced : .signedOut))
+                #expect(first.change == (isTaken ? .replaced : .signedOut))
                 #expect(first.revokes == target.registeredAt && first.device?.active == false)
             }
         }
@@ -146,7 +146,7 @@ import Testing
             try await store.register([Fixture.claim("b", "03", on: "phone")])
             let revoked = try await Self.events(pool).filter { $0.revokes != nil }
             #expect(Set(revoked.map(\.device?.id)) == [rotated.device, misplaced.device, current.device])
-            #expect(revoked.allSatisfy { $0.user.rawValue == "a" && $0.past == .signedOut })
+            #expect(revoked.allSatisfy { $0.user.rawValue == "a" && $0.change == .signedOut })
         }
     }
 
@@ -159,7 +159,7 @@ import Testing
             _ = try await store.replace(installation, of: UserID(rawValue: "a")!, with: [claim])
             try await store.register([Fixture.claim("b", "01")])
         }
-        #expect(events.map(\.past) == [.evicted, .registered, .replaced, .registered])
+        #expect(events.map(\.change) == [.evicted, .registered, .replaced, .registered])
         #expect(events.map(\.revokes) == [nil, nil, target.registeredAt, nil])
         #expect(events[2].device?.id == target.device && events[2].user == target.user)
     }

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -17,21 +17,21 @@ import Testing
     /// The registry's routes on a store of their own, with a key for the app `shared`.
     static func withRoutes(
         userRequests: Int = 0, keyRequests: Int = 0, unknownKeys: Int = 0, userChanges: Int = 0,
-        uptime: Uptime = Uptime(),
+        uptime: ManualClock = ManualClock(),
         _ body: @escaping @Sendable (any TestClientProtocol, RegistrationStore) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(
-            try await keys.verifier(), limit: RateGate("user", perMinute: userRequests) { uptime.now }, logger: .silent)
+        let gate = BearerAuthenticator(
+            try await keys.verifier(), limit: RateLimiter("user", perMinute: userRequests) { uptime.now }, logger: .silent)
         try await StoreFixture.withStore { store, pool in
-            let limit = RateGate<String>("key", perMinute: keyRequests) { uptime.now }
+            let limit = RateLimiter<String>("key", perMinute: keyRequests) { uptime.now }
             let router = RegistryAPI.router(
                 store: store, gate: gate,
-                keys: KeyGate(
+                keys: APIKeyAuthenticator(
                     APIKeyStore(pool, schema: "registry"), master: "operator-key", limit: limit,
                     unknownKeys: unknownKeys, uptime: { uptime.now }, logger: .silent),
-                changes: RateGate("changes", userChanges, per: .seconds(86_400)) { uptime.now },
+                changes: RateLimiter("changes", userChanges, per: .seconds(86_400)) { uptime.now },
                 apps: [AppID(rawValue: "shared")!, StoreFixture.app])
             try await Application(router: router).test(.router) { client in try await body(client, store) }
         }

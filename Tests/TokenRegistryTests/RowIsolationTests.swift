@@ -46,7 +46,7 @@ import Testing
             try await store.unregister([Fixture.claim("b", "0a0b", app: Self.other)])
             #expect(try await relay.publishDue() == false)
             let events = try bus.messages(in: "listener").map { try DeviceEvent.decode(wireBody: $0.body) }
-            #expect(events.map(\.past) == [.registered, .signedOut])
+            #expect(events.map(\.change) == [.registered, .signedOut])
             #expect(events.last?.revokes != nil)
             #expect(
                 try await Self.outbox(pool) == ["hologram": nil, "registered": "row-unreadable", "teleported": nil])
@@ -166,7 +166,7 @@ import Testing
             try await pool.execute(
                 "UPDATE registry.registration SET token = 'v1 lost AAAA' WHERE app <> 'hide-and-seek'")
             let worker = TokenRewriter(
-                store: TokenRewriteStore(pool, tokens: keys), courtesy: Courtesy(), logger: .silent)
+                store: TokenRewriteStore(pool, tokens: keys), bulkThrottle: BulkThrottle(), logger: .silent)
             _ = try await worker.step()
             #expect(try await TokenEncryptionFixture.stored(pool) == ["k1": 1, "lost": 1])
         }

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Postgres
 import PushProtocol
 import TestSupport

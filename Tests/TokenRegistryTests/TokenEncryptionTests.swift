@@ -109,7 +109,7 @@ import TokenEncryption
         try await Fixture.withStore(tokens: keys) { store, pool in
             try await store.register([Fixture.claim("a", Self.apns), Fixture.claim("b", Self.fcm, .fcm)])
             let worker = TokenRewriter(
-                store: TokenRewriteStore(pool, tokens: keys), courtesy: Courtesy(), logger: log.logger)
+                store: TokenRewriteStore(pool, tokens: keys), bulkThrottle: BulkThrottle(), logger: log.logger)
             _ = try await worker.step()
             // First every process knows the new key, then it is the first.
             try folder.write("keys", "\(Keys.first)\n\(Keys.second)")
@@ -224,10 +224,10 @@ import TokenEncryption
         let keys = try Keys.keys(Keys.first, in: folder, log: log)
         try folder.write("keys", "k1")
         #expect(!keys.refresh() && !keys.refresh())
-        #expect(keys.cipher.writing == "k1")
+        #expect(keys.cipher.writingKeyID == "k1")
         #expect(log.lines.count { $0.message.contains("the earlier keys stay in force") } == 1)
         try folder.write("keys", Keys.second)
-        #expect(keys.refresh() && keys.cipher.writing == "k2")
+        #expect(keys.refresh() && keys.cipher.writingKeyID == "k2")
         _ = try TokenKeys(file: nil, logger: log.logger)
         #expect(log.lines.last?.level == .warning && log.lines.last?.message.contains("in clear") == true)
     }

@@ -10,7 +10,7 @@ struct Evidence: Hashable, Sendable {
     }
 
     var key: Key
-    var lane: FeedbackLane
+    var lane: FeedbackRoute
     var verdict: Finding.Verdict
     var reason: String
     var goneSince: Timestamp?

@@ -20,7 +20,7 @@ struct Finding: Hashable, Sendable {
 
     var notification: UUID
     var device: UUID
-    var lane: FeedbackLane
+    var lane: FeedbackRoute
     var verdict: Verdict
     var reason: String
     var goneSince: Timestamp?
@@ -29,7 +29,7 @@ struct Finding: Hashable, Sendable {
     var registeredAt: Timestamp?
     var observedAt: Timestamp
     /// The owner of an established registration; absent for a new one.
-    var owner: OwnerKey?
+    var owner: UserHash?
 
     /// The finding in one outcome of a batch, or `nil` where nothing is said about the registration.
     init?(_ outcome: Outcome, in batch: Outcomes) {
@@ -55,7 +55,7 @@ struct Finding: Hashable, Sendable {
         }
         notification = outcome.notification
         self.device = device
-        lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
+        lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
         registeredAt = outcome.registeredAt
         observedAt = outcome.at
         owner = outcome.owner

@@ -49,7 +49,7 @@ struct SuspicionRule: Hashable, Sendable {
     /// - Parameters:
     ///   - acceptedAt: when the provider last took a push on the lane, as far as is known.
     ///   - storms: when senders doubted the lane.
-    func judge(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [LanePulse.Storm]) -> Judgement {
+    func judge(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [RouteHealth.BadTokenSpike]) -> Judgement {
         switch evidence.verdict {
         case .gone, .misplaced, .fidContradicted: return .approve
         case .fidGone: return evidence.suspicions > 0 ? .approve : .keep

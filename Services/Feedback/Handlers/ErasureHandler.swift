@@ -29,7 +29,7 @@ struct ErasureHandler: StageHandler {
 extension ErasureStore.Erasure {
     /// `nil` for what is no erasure of a registration.
     init?(_ event: DeviceEvent) {
-        guard event.past == .erased, let device = event.device?.id else { return nil }
+        guard event.change == .erased, let device = event.device?.id else { return nil }
         // What an earlier registry erased revokes nothing: then its own time counts.
         self.init(device: device, revokes: event.revokes ?? event.at, at: event.at)
     }

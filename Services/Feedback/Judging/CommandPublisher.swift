@@ -32,7 +32,7 @@ struct CommandPublisher: Sendable {
     func publishDue() async throws {
         while true {
             let (evidence, dead) = try await store.claim(now: try await now(), lease: Self.lease)
-            dead.tell(because: DeadEvidence.unreadable, logger: logger)
+            dead.report(because: DeadEvidence.unreadable, logger: logger)
             guard !evidence.isEmpty || !dead.isEmpty else { return }
             var refused: [UUID: String] = [:]
             var commands: [DeviceCommand] = []
@@ -66,7 +66,7 @@ struct CommandPublisher: Sendable {
                 refused[one.key.device].map { DeadEvidence(one, detail: $0) }
             }
             try await store.bury(buried, because: DeadEvidence.unpublishable)
-            buried.tell(because: DeadEvidence.unpublishable, logger: logger)
+            buried.report(because: DeadEvidence.unpublishable, logger: logger)
             let isSettled = confirmed.count + refused.count == evidence.commandsByDevice.count
             guard isSettled, evidence.count + dead.count == JudgementStore.batch else { return }
         }

@@ -85,7 +85,7 @@ struct Judge: Service {
     /// - Throws: the first failure, after all lanes and the publisher had their turn; an outage of the database at once.
     func judge() async throws {
         let (lanes, dead) = try await store.lanes()
-        dead.tell(because: DeadEvidence.unreadable, logger: logger)
+        dead.report(because: DeadEvidence.unreadable, logger: logger)
         for lane in tripped.forget(allBut: lanes) { metrics.tellRest(of: lane) }
         var failure: (any Error)?
         for lane in lanes {
@@ -101,9 +101,9 @@ struct Judge: Service {
         if let failure { throw failure }
     }
 
-    private func judge(_ lane: FeedbackLane) async throws {
+    private func judge(_ lane: FeedbackRoute) async throws {
         while let report = try await store.judge(lane, now: try await now()) {
-            report.dead.tell(because: DeadEvidence.unreadable, logger: logger)
+            report.dead.report(because: DeadEvidence.unreadable, logger: logger)
             logger.report(report)
             metrics.count(report)
             tripped.set(report.after, of: lane)
@@ -112,7 +112,7 @@ struct Judge: Service {
     }
 
     private struct LaneFailure: Error, CustomStringConvertible {
-        let lane: FeedbackLane
+        let lane: FeedbackRoute
         let underlying: any Error
         var description: String { "\(lane): \(underlying)" }
     }
@@ -130,11 +130,11 @@ extension Error {
 
 /// Which guards this process knows to be tripped.
 final class TrippedGuards: Sendable {
-    private let lanes = Mutex<[FeedbackLane: Timestamp]>([:])
+    private let lanes = Mutex<[FeedbackRoute: Timestamp]>([:])
 
     init() {}
 
-    func set(_ state: GuardState, of lane: FeedbackLane) {
+    func set(_ state: GuardState, of lane: FeedbackRoute) {
         lanes.withLock { lanes in
             switch state {
             case .atRest: lanes[lane] = nil
@@ -144,7 +144,7 @@ final class TrippedGuards: Sendable {
     }
 
     /// Forgets lanes that have nothing to judge and no tripped guard any more, and returns them.
-    func forget(allBut known: [FeedbackLane]) -> [FeedbackLane] {
+    func forget(allBut known: [FeedbackRoute]) -> [FeedbackRoute] {
         lanes.withLock { lanes in
             let gone = Set(lanes.keys).subtracting(known)
             for lane in gone { lanes[lane] = nil }

@@ -25,11 +25,11 @@ final class JudgeMetrics: Sendable {
     }
 
     /// Tells that a guard is at rest which another process has put there.
-    func tellRest(of lane: FeedbackLane) {
+    func tellRest(of lane: FeedbackRoute) {
         Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(lane)).record(0)
     }
 
-    private static func dimensions(_ lane: FeedbackLane) -> [(String, String)] {
+    private static func dimensions(_ lane: FeedbackRoute) -> [(String, String)] {
         [
             ("app", lane.app.rawValue), ("provider", lane.origin.rawValue), ("environment", lane.environmentWord),
         ]

@@ -4,7 +4,7 @@ import ServiceKit
 
 /// What one judgement of a lane came to.
 struct LaneReport: Hashable, Sendable {
-    var lane: FeedbackLane
+    var lane: FeedbackRoute
     var before: GuardState
     var after: GuardState
     /// What tripped the guard, or keeps it so; `nil` where it is a sender's word.
@@ -19,10 +19,10 @@ struct LaneReport: Hashable, Sendable {
 
 extension [DeadEvidence] {
     /// Counts each row that was set aside, and logs one line for it.
-    func tell(because reason: String, logger: Logger) {
+    func report(because reason: String, logger: Logger) {
         for row in self {
             let key = "\(row.key.notification)/\(row.key.device)".lowercased()
-            DeadRows.tell(
+            DeadRows.report(
                 key, of: row.app, in: "feedback.evidence", because: reason, detail: row.detail, logger: logger)
         }
     }

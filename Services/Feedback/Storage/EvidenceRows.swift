@@ -11,7 +11,7 @@ extension Evidence {
         key = Key(
             notification: try row.decode(UUID.self, at: "notification_id"),
             device: try row.decode(UUID.self, at: "device_id"))
-        lane = try FeedbackLane(row)
+        lane = try FeedbackRoute(row)
         guard let verdict = Finding.Verdict(rawValue: try row.decode(String.self, at: "finding")) else {
             throw PostgresError(column: "finding", expected: "a known finding")
         }
@@ -29,7 +29,7 @@ extension Evidence {
     }
 }
 
-extension FeedbackLane {
+extension FeedbackRoute {
     /// Reads the columns `app`, `provider` and `environment`.
     init(_ row: PostgresRow) throws(PostgresError) {
         guard let app = AppID(rawValue: try row.decode(String.self, at: "app")) else {

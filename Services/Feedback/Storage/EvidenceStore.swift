@@ -33,7 +33,7 @@ struct EvidenceStore: Sendable {
     }
 
     private static func statement(
-        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(lane: FeedbackLane, pulse: LanePulse)], due: Date
+        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(lane: FeedbackRoute, pulse: RouteHealth)], due: Date
     ) -> SQL {
         let findings = rows.map(\.finding)
         return """
@@ -45,8 +45,8 @@ struct EvidenceStore: Sendable {
                     \(pulses.map(\.lane.environmentWord))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
                     \(pulses.map(\.pulse.sender))::uuid[], \(pulses.map(\.pulse.answered))::bigint[],
                     \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[],
-                    \(pulses.map { $0.pulse.storm?.since.date })::timestamptz[],
-                    \(pulses.map { $0.pulse.storm?.until.date })::timestamptz[])
+                    \(pulses.map { $0.pulse.badTokenSpike?.since.date })::timestamptz[],
+                    \(pulses.map { $0.pulse.badTokenSpike?.until.date })::timestamptz[])
                 ON CONFLICT (app, provider, environment, minute, sender) DO UPDATE SET
                     answered = greatest(p.answered, excluded.answered),
                     accepted_at = greatest(p.accepted_at, excluded.accepted_at),
@@ -89,16 +89,16 @@ struct EvidenceStore: Sendable {
     }
 
     private struct PulseKey: Hashable {
-        let lane: FeedbackLane
+        let lane: FeedbackRoute
         let minute: Timestamp
         let sender: UUID
     }
 
-    private static func pulses(of batches: [Outcomes]) -> [(lane: FeedbackLane, pulse: LanePulse)] {
-        var latest: [PulseKey: LanePulse] = [:]
+    private static func pulses(of batches: [Outcomes]) -> [(lane: FeedbackRoute, pulse: RouteHealth)] {
+        var latest: [PulseKey: RouteHealth] = [:]
         for batch in batches {
-            guard let pulse = batch.pulse else { continue }
-            let lane = FeedbackLane(app: batch.app, origin: batch.origin, environment: batch.environment)
+            guard let pulse = batch.routeHealth else { continue }
+            let lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
             let key = PulseKey(lane: lane, minute: pulse.minute, sender: pulse.sender)
             latest[key] = latest[key]?.merged(with: pulse) ?? pulse
         }
@@ -109,15 +109,15 @@ struct EvidenceStore: Sendable {
     }
 }
 
-extension LanePulse {
+extension RouteHealth {
     /// What two words of a sender about one minute come to: the furthest of each.
-    fileprivate func merged(with other: LanePulse) -> LanePulse {
+    fileprivate func merged(with other: RouteHealth) -> RouteHealth {
         var merged = self
         merged.answered = max(answered, other.answered)
         merged.acceptedAt = [acceptedAt, other.acceptedAt].compactMap { $0 }.max()
-        let storms = [storm, other.storm].compactMap { $0 }
+        let storms = [badTokenSpike, other.badTokenSpike].compactMap { $0 }
         if let since = storms.map(\.since).min(), let until = storms.map(\.until).max() {
-            merged.storm = Storm(since: since, until: until)
+            merged.badTokenSpike = BadTokenSpike(since: since, until: until)
         }
         return merged
     }

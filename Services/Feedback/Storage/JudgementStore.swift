@@ -20,7 +20,7 @@ struct JudgementStore: Sendable {
 
     /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them. Sets aside the
     /// evidence of a lane that cannot be read.
-    func lanes() async throws(PostgresError) -> (lanes: [FeedbackLane], dead: [DeadEvidence]) {
+    func lanes() async throws(PostgresError) -> (lanes: [FeedbackRoute], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
             SELECT app, provider, environment FROM feedback.evidence
@@ -34,11 +34,11 @@ struct JudgementStore: Sendable {
                 WHERE g.app = p.app AND g.provider = p.provider AND g.environment = p.environment
                     AND g.told_until >= p.storm_until)
             """)
-        var lanes: [FeedbackLane] = []
+        var lanes: [FeedbackRoute] = []
         var dead: [DeadEvidence] = []
         for row in rows {
             do throws(PostgresError) {
-                lanes.append(try FeedbackLane(row))
+                lanes.append(try FeedbackRoute(row))
             } catch {
                 dead += try await bury(laneOf: row, error)
             }
@@ -64,7 +64,7 @@ struct JudgementStore: Sendable {
     /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
     ///
     /// - Returns: `nil` when another process has the lane in hand.
-    func judge(_ lane: FeedbackLane, now: Timestamp) async throws -> LaneReport? {
+    func judge(_ lane: FeedbackRoute, now: Timestamp) async throws -> LaneReport? {
         try await database.execute(
             """
             INSERT INTO feedback.guard (app, provider, environment)

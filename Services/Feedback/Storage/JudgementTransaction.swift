@@ -5,7 +5,7 @@ import PushProtocol
 /// The statements of one judgement, each on one lane.
 extension PostgresTransaction {
     /// The lane's guard, locked; `nil` when somebody else has it.
-    func guardState(of lane: FeedbackLane) async throws(PostgresError) -> GuardState? {
+    func guardState(of lane: FeedbackRoute) async throws(PostgresError) -> GuardState? {
         let rows = try await query(
             """
             SELECT tripped_at, held_until FROM feedback.guard
@@ -22,7 +22,7 @@ extension PostgresTransaction {
 
     /// Keeps the figures of the storm before only while the guard has been tripped ever since.
     func set(
-        _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackLane
+        _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackRoute
     ) async throws(PostgresError) {
         var moments: (since: Date?, until: Date?)
         if case .tripped(let since, let until) = state { moments = (since.date, until.date) }
@@ -42,7 +42,7 @@ extension PostgresTransaction {
     /// The minutes of the evidence that waits on the lane, and the minute before. A person counts in the first minute in
     /// which an established registration of theirs was refused. New registrations, released and discarded evidence are
     /// no part of a storm.
-    func minutes(of lane: FeedbackLane) async throws(PostgresError) -> [LaneMinute] {
+    func minutes(of lane: FeedbackRoute) async throws(PostgresError) -> [LaneMinute] {
         let rows = try await query(
             """
             WITH start AS (
@@ -85,7 +85,7 @@ extension PostgresTransaction {
 
     /// What the day before tells about what is usual on the lane: refusals that were believed, of so many answers. What
     /// went through the quarantine counts as nothing usual.
-    func dayBefore(_ moment: Timestamp, on lane: FeedbackLane) async throws(PostgresError) -> (
+    func dayBefore(_ moment: Timestamp, on lane: FeedbackRoute) async throws(PostgresError) -> (
         believed: Int, answered: Int
     ) {
         let rows = try await query(
@@ -111,7 +111,7 @@ extension PostgresTransaction {
     }
 
     /// Returns how many were quarantined.
-    func quarantineEverything(on lane: FeedbackLane, now: Timestamp) async throws(PostgresError) -> Int {
+    func quarantineEverything(on lane: FeedbackRoute, now: Timestamp) async throws(PostgresError) -> Int {
         try await execute(
             """
             UPDATE feedback.evidence
@@ -124,7 +124,7 @@ extension PostgresTransaction {
 
     /// The evidence that is due on the lane, at most a batch. Sets aside the rows that cannot be read.
     func due(
-        on lane: FeedbackLane, now: Timestamp
+        on lane: FeedbackRoute, now: Timestamp
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
         let rows = try await query(
             """
@@ -151,7 +151,7 @@ extension PostgresTransaction {
     }
 
     /// When the provider last took a push on the lane, as far as a sender told it.
-    func lastAcceptance(on lane: FeedbackLane) async throws(PostgresError) -> Timestamp? {
+    func lastAcceptance(on lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
             SELECT max(accepted_at) FROM feedback.pulse
@@ -162,7 +162,7 @@ extension PostgresTransaction {
     }
 
     /// Until when a sender has doubted the lane; `nil` where none has since the guard was last told.
-    func newlyToldStorm(of lane: FeedbackLane) async throws(PostgresError) -> Timestamp? {
+    func newlyToldStorm(of lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
             SELECT max(p.storm_until) FROM feedback.pulse p JOIN feedback.guard g USING (app, provider, environment)
@@ -174,7 +174,7 @@ extension PostgresTransaction {
     }
 
     /// When senders doubted the lane, as far as is remembered.
-    func toldStorms(on lane: FeedbackLane) async throws(PostgresError) -> [LanePulse.Storm] {
+    func toldStorms(on lane: FeedbackRoute) async throws(PostgresError) -> [RouteHealth.BadTokenSpike] {
         let rows = try await query(
             """
             SELECT storm_since, max(storm_until) AS storm_until FROM feedback.pulse
@@ -182,10 +182,10 @@ extension PostgresTransaction {
                 AND environment = \(lane.environmentWord) AND storm_until IS NOT NULL
             GROUP BY storm_since
             """)
-        var storms: [LanePulse.Storm] = []
+        var storms: [RouteHealth.BadTokenSpike] = []
         for row in rows {
             storms.append(
-                LanePulse.Storm(
+                RouteHealth.BadTokenSpike(
                     since: Timestamp(try row.decode(Date.self, at: "storm_since")),
                     until: Timestamp(try row.decode(Date.self, at: "storm_until"))))
         }

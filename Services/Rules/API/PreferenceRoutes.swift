@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
@@ -6,7 +6,7 @@ import PushProtocol
 struct PreferenceRoutes: Sendable {
     let store: PreferenceStore
     let shelf: RuleShelf
-    let gate: BearerGate
+    let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
@@ -24,13 +24,13 @@ struct PreferenceRoutes: Sendable {
                 let settings = try await store.change(PersonKey(caller)) { settings in
                     let changed: PersonalSettings
                     do throws(WireError) { changed = try patch.applied(to: settings, now: now) } catch {
-                        throw APIRefusal(status: .badRequest, message: error.description)
+                        throw APIError(status: .badRequest, message: error.description)
                     }
                     if let excess = try PreferencesPatch.excess(before: settings, after: changed) {
-                        throw APIRefusal(status: .unprocessableContent, message: excess.description)
+                        throw APIError(status: .unprocessableContent, message: excess.description)
                     }
                     if let contradiction = patch.contradiction(house, after: changed, now: now) {
-                        throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+                        throw APIError(status: .unprocessableContent, message: contradiction.description)
                     }
                     return changed
                 }
@@ -52,12 +52,12 @@ extension Request {
     /// - Parameter other: another media type that is taken for JSON.
     func read<Body>(
         atMost limit: Int, as other: String? = nil, _ parse: ([UInt8]) throws(WireError) -> Body
-    ) async throws(APIRefusal) -> Body {
+    ) async throws(APIError) -> Body {
         let bytes = try await json(upTo: limit, or: other)
         do {
             return try parse(bytes)
         } catch {
-            throw APIRefusal(status: .badRequest, message: error.description)
+            throw APIError(status: .badRequest, message: error.description)
         }
     }
 }

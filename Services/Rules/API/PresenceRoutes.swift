@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
@@ -6,7 +6,7 @@ import PushProtocol
 struct PresenceRoutes: Sendable {
     let presence: PresenceStore
     let receipts: ReceiptStore
-    let gate: BearerGate
+    let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
     func add(to router: Router<BasicRequestContext>) {
@@ -20,7 +20,7 @@ struct PresenceRoutes: Sendable {
                 let isKept = try await presence.keep(
                     PersonKey(caller), on: device, viewing: body.viewing, until: expiry, now: now)
                 guard isKept else {
-                    throw APIRefusal(
+                    throw APIError(
                         status: .unprocessableContent,
                         message: "the app is open on \(PresenceStore.mostDevices) of your devices, which is the most")
                 }

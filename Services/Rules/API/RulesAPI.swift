@@ -1,5 +1,5 @@
 import DecisionLog
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -10,15 +10,15 @@ import PushProtocol
 struct RulesAPI: Sendable {
     let pool: PostgresPool
     let shelf: RuleShelf
-    let gate: BearerGate
-    let keys: KeyGate
+    let gate: BearerAuthenticator
+    let keys: APIKeyAuthenticator
     let hub: InboxHub
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
     var router: Router<BasicRequestContext> {
         let router = routes
-        router.refuseOtherMethods()
+        router.addMethodNotAllowedRoutes()
         return router
     }
 

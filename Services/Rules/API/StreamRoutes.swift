@@ -1,5 +1,5 @@
 import FoundationEssentials
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -19,12 +19,12 @@ final class StreamRoutes: Sendable {
 
     private let hub: InboxHub
     private let shelf: RuleShelf
-    private let gate: BearerGate
+    private let gate: BearerAuthenticator
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let open = Mutex<(all: Int, of: [PersonKey: Int])>((0, [:]))
 
     init(
-        hub: InboxHub, shelf: RuleShelf, gate: BearerGate,
+        hub: InboxHub, shelf: RuleShelf, gate: BearerAuthenticator,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.hub = hub
@@ -56,10 +56,10 @@ final class StreamRoutes: Sendable {
     }
 
     /// The last event that the client has.
-    private func place(_ request: Request) throws(APIRefusal) -> NewsPlace? {
+    private func place(_ request: Request) throws(APIError) -> NewsPlace? {
         guard let text = request.headers[.lastEventID], !text.isEmpty else { return nil }
         guard let place = NewsPlace(text) else {
-            throw APIRefusal(
+            throw APIError(
                 status: .badRequest,
                 message: "the header Last-Event-ID is none of the ids of this stream; leave it out to begin now")
         }
@@ -101,15 +101,15 @@ final class StreamRoutes: Sendable {
     }
 
     /// A place for one stream, as long as there is one.
-    private func seat(_ person: PersonKey) throws(APIRefusal) -> Seat {
-        let refusal = open.withLock { open -> APIRefusal? in
+    private func seat(_ person: PersonKey) throws(APIError) -> Seat {
+        let refusal = open.withLock { open -> APIError? in
             guard open.of[person, default: 0] < Self.mostOfOne else {
-                return APIRefusal(
+                return APIError(
                     status: .tooManyRequests, message: "you have \(Self.mostOfOne) streams open; close one",
                     retryAfter: Int(Self.heartbeatSeconds))
             }
             guard open.all < Self.mostOfAll else {
-                return APIRefusal(status: .serviceUnavailable, message: "too many streams are open; try again later")
+                return APIError(status: .serviceUnavailable, message: "too many streams are open; try again later")
             }
             open.all += 1
             open.of[person, default: 0] += 1

@@ -29,7 +29,7 @@ struct NotificationDraft: Hashable, Sendable {
     var circles: [Circle] = []
     /// Instead of both.
     var audience: Audience.Members? = nil
-    var followed: Broadcast.Followed? = nil
+    var followed: Broadcast.Destination? = nil
 
     /// What else is known of it from the event, for the time between the event and the push.
     struct Terms: Hashable, Sendable {

@@ -51,7 +51,7 @@ extension Saying {
         // The notification is an object around the content.
         guard said.depth < WireCoding.maximumDepth else { return false }
         let room = WireCoding.maximumBodySize - Saying.envelope - Saying.recipientsRoom
-        if said.byteBound <= room { return true }
+        if said.maximumEncodedSize <= room { return true }
         return (try? WireCoding.encode(said)).map { $0.count <= room } ?? false
     }
 

@@ -18,7 +18,7 @@ struct ErasureHandler: StageHandler {
     /// |---|---|---|---|
     /// | `heliograph_rules_erased_people_total` | counter | app | people who were forgotten because they asked for it |
     func handle(_ batch: [Delivery<DeviceEvent>]) async throws -> [Verdict] {
-        for event in batch.map(\.message) where event.past == .userErased {
+        for event in batch.map(\.message) where event.change == .userErased {
             if try await store.erase(PersonKey(app: event.app, user: event.user), at: event.at, now: try await now()) {
                 Counter(
                     label: "heliograph_rules_erased_people_total", dimensions: [("app", event.app.rawValue)]

@@ -11,18 +11,18 @@ import PushProtocol
 struct EventHandler: StageHandler {
     let shelf: RuleShelf
     let store: DecisionStore
-    private let courtesy: Courtesy
+    private let bulkThrottle: BulkThrottle
     /// The clock that expirations, caps and quiet hours are held against: the time that processes share
     /// (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
     init(
-        shelf: RuleShelf, store: DecisionStore, courtesy: Courtesy = Courtesy(),
+        shelf: RuleShelf, store: DecisionStore, bulkThrottle: BulkThrottle = BulkThrottle(),
         now: @escaping @Sendable () async throws -> Timestamp
     ) {
         self.shelf = shelf
         self.store = store
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.now = now
     }
 
@@ -40,7 +40,7 @@ struct EventHandler: StageHandler {
     ///   - isOfOneApp: whether the queue holds the events of one app.
     ///   - connections: the size of the process's database pool.
     static func policy(isOfOneApp: Bool, connections: Int) -> StagePolicy {
-        var policy = isOfOneApp ? StagePolicy.ofOneApp(connections: connections) : StagePolicy()
+        var policy = isOfOneApp ? StagePolicy.perApp(connections: connections) : StagePolicy()
         policy.batchWeight = recipientsPerBatch
         return policy
     }
@@ -61,7 +61,7 @@ struct EventHandler: StageHandler {
             }
         }
         let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
-        for statement in cases.lazy.flatMap(\.statements) { courtesy.heard(of: statement.saying.lane) }
+        for statement in cases.lazy.flatMap(\.statements) { bulkThrottle.noteTraffic(on: statement.saying.lane) }
         let rulings = try await store.decide(cases, now: now)
         return answers.enumerated().map { index, answer in
             switch answer {

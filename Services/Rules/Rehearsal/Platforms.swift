@@ -1,6 +1,6 @@
 import FoundationEssentials
 import PushProtocol
-import PushWires
+import Providers
 import ServiceKit
 
 /// What a person's devices would get of what is pushed, provider by provider: the senders' own writing of it.
@@ -12,7 +12,7 @@ struct Platforms {
 
     /// A provider that may be asked, and whom it would be asked to tell.
     private enum Way {
-        case proof(PushProof, to: Readers)
+        case preview(PayloadPreview, to: Readers)
         case unconfigured(Provider)
     }
 
@@ -21,7 +21,7 @@ struct Platforms {
         /// A device, by a token of this kind.
         case device(RegistrationKind)
         /// Whoever follows this.
-        case followers(Broadcast.Followed)
+        case followers(Broadcast.Destination)
     }
 
     /// For each provider how large it is, or why it would not leave; then what would leave.
@@ -31,7 +31,7 @@ struct Platforms {
             switch way {
             case .unconfigured(let provider):
                 ["    \(Self.name(provider)): nothing; the app has no credentials for it, and it is skipped"]
-            case .proof(let proof, let readers): Self.lines(proof, to: readers)
+            case .preview(let preview, let readers): Self.lines(preview, to: readers)
             }
         }
     }
@@ -39,9 +39,9 @@ struct Platforms {
     private func ways(_ notification: Notification, at now: Timestamp) -> [Way] {
         if let broadcast = notification.broadcast {
             let push = notification.push(to: broadcast, at: now)
-            return [way(push, to: .followers(broadcast.followed), now: now)]
+            return [way(push, to: .followers(broadcast.destination), now: now)]
         }
-        let kinds = KindSelection(notification.content)
+        let kinds = TargetKinds(notification.content)
         return Provider.allCases.compactMap { provider in
             switch provider {
             case .apns: way(notification.push(by: .apns, now: now), to: .device(kinds.apns), now: now)
@@ -53,7 +53,7 @@ struct Platforms {
 
     private func way(_ push: Push, to readers: Readers, now: Timestamp) -> Way {
         guard isConfigured(push.app, for: push.provider) else { return .unconfigured(push.provider) }
-        return .proof(PushProof(push, bundle: apps?[push.app]?.apns?.topic, now: now), to: readers)
+        return .preview(PayloadPreview(push, bundle: apps?[push.app]?.apns?.topic, now: now), to: readers)
     }
 
     /// Whether an app has credentials for a provider; where that is not known, it has.
@@ -72,18 +72,18 @@ struct Platforms {
         }
     }
 
-    private static func lines(_ proof: PushProof, to readers: Readers) -> [String] {
-        let size = proof.size.map { "\($0) of \(proof.limit) bytes" } ?? "at most \(proof.limit) bytes"
+    private static func lines(_ preview: PayloadPreview, to readers: Readers) -> [String] {
+        let size = preview.size.map { "\($0) of \(preview.limit) bytes" } ?? "at most \(preview.limit) bytes"
         let note =
             switch readers {
-            case .device(let kind): kind == .usual(of: proof.provider) ? "" : ", \(kind.rawValue) tokens only"
+            case .device(let kind): kind == .defaultKind(for: preview.provider) ? "" : ", \(kind.rawValue) tokens only"
             case .followers(.channel(_, let environment)): ", all who follow a channel of \(environment.rawValue)"
             case .followers(.topic): ", all who follow a topic"
             case .followers(.condition): ", all whose topics fulfil a condition"
             }
-        let head = "    \(name(proof.provider))\(note): "
-        guard case .success(let copy) = proof.copy else {
-            return [head + "never sent; the sender refuses it as \(proof.refusal ?? "unknown") (\(size))"]
+        let head = "    \(name(preview.provider))\(note): "
+        guard case .success(let copy) = preview.request else {
+            return [head + "never sent; the sender refuses it as \(preview.rejectionReason ?? "unknown") (\(size))"]
         }
         // What is each device's own, and what is always the same, tells nothing.
         let headers = copy.headers.filter { !$0.hasPrefix("apns-id:") && !$0.hasPrefix("content-type:") }
@@ -109,7 +109,7 @@ extension Notification {
             expiresAt: expiresAt, delivery: delivery,
             targets: [
                 Push.Target(
-                    device: id, token: PushProof.token(for: provider), notification: id, badge: recipient?.badge,
+                    device: id, token: PayloadPreview.token(for: provider), notification: id, badge: recipient?.badge,
                     registeredAt: now)
             ])
     }

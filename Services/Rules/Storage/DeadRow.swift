@@ -142,7 +142,7 @@ extension Error {
             case .deadlineExceeded, .sqlState("55P03"): false
             default: !error.isOutage
             }
-        default: !isDatabaseAway
+        default: !isDatabaseUnavailable
         }
     }
 }

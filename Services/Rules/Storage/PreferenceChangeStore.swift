@@ -13,8 +13,8 @@ struct PreferenceChangeStore: Sendable {
     static let mostPushes = NotificationRevocation.maximumNotifications
     /// How long a decision that read the former settings may take to commit.
     static let patience = Duration.seconds(10)
-    /// How long a push can be under way: the memory of the senders' stream.
-    static let reach = StreamName.senderRevocations.memory
+    /// How long a push can be under way: the retention of the senders' stream.
+    static let reach = StreamName.senderRevocations.retention
     /// A push this young may be under way to some of its devices, although others have an outcome.
     static let recent = Duration.seconds(3600)
     /// How long one process has to publish the changes that it took.

@@ -29,9 +29,9 @@ struct BadgeCorrector: Service {
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Badges cannot be corrected now; they wait",
-            relief: "Badges are corrected again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Badges cannot be corrected now; they wait",
+            recoveryMessage: "Badges are corrected again", logger: logger
         ).run { try await correctDue() }
     }
 

@@ -17,9 +17,9 @@ struct Bundler: Service {
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Digests cannot be written now; they wait",
-            relief: "Digests are written again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Digests cannot be written now; they wait",
+            recoveryMessage: "Digests are written again", logger: logger
         ).run { try await closeDue() }
     }
 

@@ -16,14 +16,14 @@ struct CrowdTeller: Service {
     let store: CrowdStore
     let shelf: RuleShelf
     let bus: any MessageBus
-    var courtesy = Courtesy()
+    var bulkThrottle = BulkThrottle()
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Crowds cannot be told now; they wait", relief: "Crowds are told again",
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Crowds cannot be told now; they wait", recoveryMessage: "Crowds are told again",
             logger: logger
         ).run { try await tellDue() }
     }
@@ -34,7 +34,7 @@ struct CrowdTeller: Service {
             let begun = ContinuousClock.now
             guard try await tellNext(), !Task.isCancelled else { return }
             // Database and cores are free for half of the time, as long as somebody waits.
-            try await Task.sleep(for: courtesy.rest(after: .now - begun))
+            try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
         }
     }
 

@@ -89,9 +89,9 @@ final class InboxHub: Service {
     }
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Whoever watches an inbox hears of news later",
-            relief: "Whoever watches an inbox hears of news again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Whoever watches an inbox hears of news later",
+            recoveryMessage: "Whoever watches an inbox hears of news again", logger: logger
         ).run {
             defer { self.comfort() }
             try await self.look()

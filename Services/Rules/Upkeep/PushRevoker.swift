@@ -23,9 +23,9 @@ struct PushRevoker: Service {
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Pushes cannot be revoked after changes of preferences; retrying",
-            relief: "Pushes are revoked again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Pushes cannot be revoked after changes of preferences; retrying",
+            recoveryMessage: "Pushes are revoked again", logger: logger
         ).run { try await revokeDue() }
     }
 

@@ -17,15 +17,15 @@ struct Releaser: Service {
     let store: HeldStore
     let shelf: RuleShelf
     let bus: any MessageBus
-    let courtesy: Courtesy
+    let bulkThrottle: BulkThrottle
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "What was held cannot leave now; it waits",
-            relief: "What was held leaves again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "What was held cannot leave now; it waits",
+            recoveryMessage: "What was held leaves again", logger: logger
         ).run { try await releaseDue() }
     }
 
@@ -33,11 +33,11 @@ struct Releaser: Service {
     func releaseDue() async throws {
         while true {
             let begun = ContinuousClock.now
-            let most = courtesy.step(of: HeldStore.batch, orOnly: HeldStore.smallBatch)
+            let most = bulkThrottle.stepSize(HeldStore.batch, throttled: HeldStore.smallBatch)
             let (releases, taken) = try await store.release(by: shelf.book, most: most, now: try await now())
             try await publish(releases)
             guard taken == most, !Task.isCancelled else { return }
-            try await Task.sleep(for: courtesy.rest(after: .now - begun))
+            try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
         }
     }
 

@@ -24,9 +24,9 @@ struct Reporter: Service {
     static func routingKey(_ app: AppID) -> String { "event.reported.\(app.rawValue)" }
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Reports cannot leave now; they wait",
-            relief: "Reports leave again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Reports cannot leave now; they wait",
+            recoveryMessage: "Reports leave again", logger: logger
         ).run { try await report() }
     }
 

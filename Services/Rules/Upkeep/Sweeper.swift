@@ -21,8 +21,8 @@ struct Sweeper: Service {
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "What is old cannot be deleted now", relief: "What is old is deleted again",
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "What is old cannot be deleted now", recoveryMessage: "What is old is deleted again",
             logger: logger
         ).run { try await sweep() }
     }

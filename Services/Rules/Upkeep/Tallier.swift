@@ -16,10 +16,10 @@ struct Tallier: Service {
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "What came of the rules cannot be counted now",
-            relief: "What came of the rules is counted again", logger: logger
-        ).runPausing {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "What came of the rules cannot be counted now",
+            recoveryMessage: "What came of the rules is counted again", logger: logger
+        ).runWithOwnPauses {
             let start = ContinuousClock.now
             try await store.count(now: try await now())
             return Self.rest(after: .now - start)

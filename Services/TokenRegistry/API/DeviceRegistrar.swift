@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import PushProtocol
 
@@ -25,7 +25,7 @@ struct DeviceRegistrar: Sendable {
         do {
             return try await registering.register(body.claim(of: owner, on: installation))
         } catch is GroupCommit.Full {
-            throw APIRefusal.busy
+            throw APIError.busy
         }
     }
 
@@ -43,7 +43,7 @@ struct DeviceRegistrar: Sendable {
 
     private func join(_ topic: GroupName, _ owner: AppUser) async throws {
         guard try await memberships.apply([change(topic, owner, joins: true)]) == 1 else {
-            throw APIRefusal.tooManyGroups
+            throw APIError.tooManyGroups
         }
     }
 
@@ -63,9 +63,9 @@ extension RegistrationBody {
     }
 }
 
-extension APIRefusal {
+extension APIError {
     /// A user may join no further topic or tag.
-    static let tooManyGroups = APIRefusal(
+    static let tooManyGroups = APIError(
         status: .unprocessableContent,
         message:
             """

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
@@ -10,10 +10,10 @@ import PushProtocol
 /// installation that was another's takes it over, as with every registration.
 struct InstallationRoutes: Sendable {
     private let store: RegistrationStore
-    private let gate: BearerGate
-    private let changes: RateGate<Caller>
+    private let gate: BearerAuthenticator
+    private let changes: RateLimiter<Caller>
 
-    init(store: RegistrationStore, gate: BearerGate, changes: RateGate<Caller>) {
+    init(store: RegistrationStore, gate: BearerAuthenticator, changes: RateLimiter<Caller>) {
         self.store = store
         self.gate = gate
         self.changes = changes
@@ -44,7 +44,7 @@ struct InstallationRoutes: Sendable {
                 let installation = try installation(of: caller, context)
                 let records = try await store.registrations(on: installation, of: caller.user)
                 guard !records.isEmpty else {
-                    throw APIRefusal(
+                    throw APIError(
                         status: .notFound,
                         message: "you have nothing registered on this installation; PUT it to register")
                 }
@@ -71,20 +71,20 @@ struct InstallationRoutes: Sendable {
 
     private func installation(
         of caller: Caller, _ context: BasicRequestContext
-    ) throws(APIRefusal) -> RegistrationStore.Installation {
+    ) throws(APIError) -> RegistrationStore.Installation {
         RegistrationStore.Installation(app: caller.app, id: try context.id(inPath: "installation"))
     }
 
-    private func read(_ request: Request) async throws(APIRefusal) -> InstallationBody {
+    private func read(_ request: Request) async throws(APIError) -> InstallationBody {
         let bytes = try await request.json(upTo: InstallationBody.maximumSize)
         let body: InstallationBody
         do {
             body = try InstallationBody(bytes)
         } catch {
-            throw APIRefusal(status: .badRequest, message: error.description)
+            throw APIError(status: .badRequest, message: error.description)
         }
         if let contradiction = body.contradiction {
-            throw APIRefusal(status: .unprocessableContent, message: contradiction.description)
+            throw APIError(status: .unprocessableContent, message: contradiction.description)
         }
         return body
     }

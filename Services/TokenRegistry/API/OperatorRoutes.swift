@@ -1,5 +1,5 @@
 import FoundationEssentials
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
@@ -7,10 +7,10 @@ import PushProtocol
 /// known of a user, and how many devices there are. Tokens are masked.
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
-    private let keys: KeyGate
+    private let keys: APIKeyAuthenticator
     private let census: Census
 
-    init(store: RegistrationStore, keys: KeyGate, census: Census) {
+    init(store: RegistrationStore, keys: APIKeyAuthenticator, census: Census) {
         self.store = store
         self.keys = keys
         self.census = census
@@ -46,7 +46,7 @@ struct OperatorRoutes: Sendable {
 
     private func deactivate(_ device: UUID, of app: AppID) async throws -> Bool {
         guard let isChanged = try await store.deactivate(device, of: app) else {
-            throw APIRefusal(status: .notFound, message: "the app has no such device")
+            throw APIError(status: .notFound, message: "the app has no such device")
         }
         return isChanged
     }

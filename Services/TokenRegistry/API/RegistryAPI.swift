@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -12,19 +12,19 @@ enum RegistryAPI {
     ///   - changes: how many registrations a user may begin and end.
     ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
     static func router(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
-        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator, keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let router = routes(
             store: store, operators: operators, gate: gate, keys: keys, changes: changes, apps: apps)
-        router.refuseOtherMethods()
+        router.addMethodNotAllowedRoutes()
         return router
     }
 
     /// The routes alone, without the refusals of other methods.
     static func routes(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerGate, keys: KeyGate,
-        changes: RateGate<Caller> = RateGate("changes", perMinute: 0), apps: Set<AppID>? = nil
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator, keys: APIKeyAuthenticator,
+        changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
         let operators = operators ?? store

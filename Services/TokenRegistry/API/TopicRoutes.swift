@@ -1,4 +1,4 @@
-import HTTPGate
+import HTTPAuth
 import Hummingbird
 import PushProtocol
 
@@ -6,9 +6,9 @@ import PushProtocol
 /// business of the registry's: that is a preference.
 struct TopicRoutes: Sendable {
     private let store: MembershipStore
-    private let gate: BearerGate
+    private let gate: BearerAuthenticator
 
-    init(store: MembershipStore, gate: BearerGate) {
+    init(store: MembershipStore, gate: BearerAuthenticator) {
         self.store = store
         self.gate = gate
     }
@@ -26,7 +26,7 @@ struct TopicRoutes: Sendable {
                 let change = try change(of: caller, context, joins: true)
                 // The database's clock is never behind what it has written itself: only the limit is left.
                 guard try await store.apply([change]) == 1 else {
-                    throw APIRefusal.tooManyGroups
+                    throw APIError.tooManyGroups
                 }
                 return Response(status: .noContent)
             }
@@ -41,7 +41,7 @@ struct TopicRoutes: Sendable {
 
     private func change(
         of caller: Caller, _ context: BasicRequestContext, joins: Bool
-    ) throws(APIRefusal) -> MembershipStore.Change {
+    ) throws(APIError) -> MembershipStore.Change {
         let name: GroupName = try context.id(inPath: "topic")
         return .init(app: caller.app, change: MembershipChange(user: caller.user, group: .topic(name), joins: joins))
     }

@@ -41,7 +41,7 @@ struct CampaignCursor: WireMessage, Hashable {
     /// Where it stands after a step that passed everyone up to `position`; `nil`: up to the end of the range.
     func advanced(past position: String?, by tally: CampaignTally) -> CampaignCursor {
         var cursor = self
-        cursor.step = step.plus(1)
+        cursor.step = step.addingSaturated(1)
         cursor.trace = trace.next(id: DerivedID.caused(by: campaign, "cursor.\(range)", index: Int(cursor.step)))
         cursor.position = position ?? self.position
         cursor.isAtEnd = position == nil
@@ -67,7 +67,7 @@ struct CampaignTally: Codable, Hashable, Sendable {
     /// Never overflows: what a cursor says came over the bus.
     static func + (a: CampaignTally, b: CampaignTally) -> CampaignTally {
         CampaignTally(
-            users: a.users.plus(b.users), devices: a.devices.plus(b.devices), pushes: a.pushes.plus(b.pushes),
-            without: a.without.plus(b.without), looked: a.looked.plus(b.looked))
+            users: a.users.addingSaturated(b.users), devices: a.devices.addingSaturated(b.devices), pushes: a.pushes.addingSaturated(b.pushes),
+            without: a.without.addingSaturated(b.without), looked: a.looked.addingSaturated(b.looked))
     }
 }

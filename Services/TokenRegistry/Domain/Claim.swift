@@ -32,7 +32,7 @@ struct Claim: Hashable, Sendable {
         // FCM has one world, whatever a debug build says of itself.
         self.environment = provider == .fcm ? .production : environment
         self.token = token
-        self.kind = kind ?? .usual(of: provider)
+        self.kind = kind ?? .defaultKind(for: provider)
         self.installation = installation
         self.scope = scope
         self.at = at
@@ -49,12 +49,12 @@ struct Claim: Hashable, Sendable {
 extension Claim {
     /// Reads a command's registrant, whose texts become columns here; the error names the member and never quotes a
     /// token.
-    init(_ registrant: Registrant, app: AppID) throws(WireError) {
+    init(_ registrant: RegistrationPayload, app: AppID) throws(WireError) {
         guard DeviceToken(registrant.token.secret, for: registrant.provider) == registrant.token else {
             throw .invalid(
                 path: "command.token", problem: "not a normalised \(registrant.provider.rawValue) token")
         }
-        let kind = registrant.kind ?? .usual(of: registrant.provider)
+        let kind = registrant.kind ?? .defaultKind(for: registrant.provider)
         guard kind.provider == registrant.provider else {
             throw .invalid(
                 path: "command.kind", problem: "“\(kind.rawValue)” is not a kind of \(registrant.provider.rawValue)")

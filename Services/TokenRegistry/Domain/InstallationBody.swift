@@ -32,11 +32,11 @@ struct InstallationBody: Hashable, Sendable {
     /// Reads and checks a body; the error names the member, and never quotes a token.
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "the body", prefix: "", known: ["registrations", "locale", "time_zone", "app_version"])
-        locale = try members.word("locale", 64)
-        timeZone = try members.word("time_zone", 64)
-        appVersion = try members.word("app_version", 64)
+        locale = try members.visibleASCII("locale", 64)
+        timeZone = try members.visibleASCII("time_zone", 64)
+        appVersion = try members.visibleASCII("app_version", 64)
         guard let entries = try members.required("registrations").array,
             (1...Self.maximumRegistrations).contains(entries.count)
         else {
@@ -92,7 +92,7 @@ struct InstallationBody: Hashable, Sendable {
 
 extension InstallationBody.Entry {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
-        let name = try JSONMembers(value, at: path, prefix: "\(path).", known: nil).text("kind")
+        let name = try JSONObjectReader(value, at: path, prefix: "\(path).", known: nil).text("kind")
         guard let kind = RegistrationKind(rawValue: name) else {
             let kinds = RegistrationKind.allCases.map(\.rawValue).joined(separator: ", ")
             throw .invalid(path: "\(path).kind", problem: "expected one of \(kinds)")
@@ -102,7 +102,7 @@ extension InstallationBody.Entry {
             case .apns: ["kind", "token", "environment", "topic", "scope"]
             case .fcm: ["kind", "token", "platform"]
             }
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: known)
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: known)
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
             throw .invalid(path: "\(path).token", problem: RegistrationBody.shape(of: kind.provider))
         }
@@ -113,10 +113,10 @@ extension InstallationBody.Entry {
                 throw .invalid(path: "\(path).environment", problem: "expected “development” or “production”")
             }
             self.environment = environment
-            topic = try members.word("topic", 255)
-            scope = try members.word("scope", 128)
+            topic = try members.visibleASCII("topic", 255)
+            scope = try members.visibleASCII("scope", 128)
         case .fcm:
-            guard let name = try members.word("platform", 16) else { break }
+            guard let name = try members.visibleASCII("platform", 16) else { break }
             guard let platform = DevicePlatform(rawValue: name) else {
                 throw .invalid(path: "\(path).platform", problem: "expected “ios” or “android”")
             }

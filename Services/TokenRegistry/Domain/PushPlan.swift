@@ -29,7 +29,7 @@ struct PushPlan: Hashable, Sendable {
             return
         }
         precondition(devices.count == notification.recipients.count, "somebody would be passed over")
-        let kinds = KindSelection(notification.content)
+        let kinds = TargetKinds(notification.content)
         var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
@@ -100,7 +100,7 @@ extension Notification {
         var (begin, size) = (0, 0)
         for place in targets.indices {
             let (token, fallback) = (targets[place].token, targets[place].fallback)
-            let bytes = Push.Target.limit + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
+            let bytes = Push.Target.maximumEncodedSize + token.secret.utf8.count + (fallback?.secret.utf8.count ?? 0)
             if place > begin, size + bytes > room || place - begin == Push.maximumTargets {
                 chunks.append(Array(targets[begin..<place]))
                 (begin, size) = (place, 0)
@@ -114,7 +114,7 @@ extension Notification {
 
 extension [Registration] {
     /// Those that get it. Most people's all do, and are not copied.
-    fileprivate func fitting(_ kinds: KindSelection, scope: String?) -> Self {
+    fileprivate func fitting(_ kinds: TargetKinds, scope: String?) -> Self {
         let isWhole = indices.allSatisfy { self[$0].fits(kinds, scope: scope) }
         return isWhole ? self : filter { $0.fits(kinds, scope: scope) }
     }
@@ -122,7 +122,7 @@ extension [Registration] {
 
 extension Registration {
     /// FCM knows no scopes: what an app may have several of is Apple's.
-    fileprivate func fits(_ kinds: KindSelection, scope: String?) -> Bool {
+    fileprivate func fits(_ kinds: TargetKinds, scope: String?) -> Bool {
         guard kinds.includes(kind) else { return false }
         switch provider {
         case .apns: return scope == nil || self.scope == scope
@@ -149,7 +149,7 @@ extension Push.Target {
             device: registration.device, token: registration.token,
             address: registration.kind == .fid ? .fid : nil, notification: recipient.notification,
             badge: recipient.badge, registeredAt: registration.registeredAt, fallback: registration.fallback,
-            owner: registration.isEstablished ? OwnerKey(registration.user) : nil)
+            owner: registration.isEstablished ? UserHash(registration.user) : nil)
     }
 }
 

@@ -38,7 +38,7 @@ struct Registration: Hashable, Sendable {
         self.provider = provider
         self.environment = environment
         self.token = token
-        self.kind = kind ?? .usual(of: provider)
+        self.kind = kind ?? .defaultKind(for: provider)
         self.installation = installation
         self.scope = scope
         self.topic = topic

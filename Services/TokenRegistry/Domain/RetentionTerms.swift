@@ -7,6 +7,6 @@ struct RetentionTerms: Hashable, Sendable {
 
     static let usual = RetentionTerms(ended: .seconds(90 * 86_400), records: .seconds(400 * 86_400))
     /// In days; the database holds the service to it (migration 0007). Longer than anything that can still be replayed
-    /// lies in a dead-letter queue (`Topology.deadLettersKept`).
+    /// lies in a dead-letter queue (`Topology.deadLetterRetention`).
     static let least = 30
 }

@@ -35,7 +35,7 @@ struct DeviceCommandHandler: StageHandler {
         case .register(let registrant): _ = try Claim(registrant, app: command.app)
         case .unregister(let user, let provider, let environment, let token, _):
             _ = try Claim(
-                Registrant(user: user, provider: provider, environment: environment, token: token), app: command.app)
+                RegistrationPayload(user: user, provider: provider, environment: environment, token: token), app: command.app)
         case .deactivate, .suspect, .correct, .membership: break
         }
     }

@@ -8,20 +8,20 @@ struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
     private let apps: Set<AppID>
-    private let courtesy: Courtesy
+    private let bulkThrottle: BulkThrottle
     private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
 
     /// - Parameter apps: those that are configured; a campaign of another would find no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, courtesy: Courtesy = Courtesy(),
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, bulkThrottle: BulkThrottle = BulkThrottle(),
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
         self.store = store
         self.campaigns = campaigns
         self.apps = apps
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.fids = fids
         self.now = now
     }
@@ -38,7 +38,7 @@ struct NotificationHandler: StageHandler {
         let (now, fids) = (now(), fids())
         var verdicts: [Verdict] = []
         for (delivery, places) in zip(batch, recipients.places) {
-            courtesy.heard(of: delivery.message.lane)
+            bulkThrottle.noteTraffic(on: delivery.message.lane)
             if let audience = delivery.message.audience {
                 verdicts.append(try await open(delivery.message, to: audience))
             } else {

@@ -46,7 +46,7 @@ extension Census.Group {
         let provider = try row.decode(Provider.self, at: 1)
         self.init(
             app: try row.decode(AppID.self, at: 0),
-            kind: try row.decode(RegistrationKind?.self, at: 2) ?? .usual(of: provider),
+            kind: try row.decode(RegistrationKind?.self, at: 2) ?? .defaultKind(for: provider),
             environment: try row.decode(ProviderEnvironment.self, at: 3),
             state: try row.decode(RegistrationState.self, at: 4))
     }

@@ -114,7 +114,7 @@ struct OutboxStore: Sendable {
     /// Whether this build knows the words of a row that a newer release may add to.
     private static var isKnown: SQL {
         """
-        past = ANY (\(DeviceEvent.Past.allCases.map(\.rawValue))::text[])
+        past = ANY (\(DeviceEvent.Change.allCases.map(\.rawValue))::text[])
             AND (kind IS NULL OR kind = ANY (\(RegistrationKind.allCases.map(\.rawValue))::text[]))
         """
     }
@@ -134,7 +134,7 @@ struct Announcement: Hashable, Sendable {
     let event: DeviceEvent
 }
 
-extension DeviceEvent.Past: PostgresValue {}
+extension DeviceEvent.Change: PostgresValue {}
 
 extension Announcement {
     /// The same row makes the same message with the same id, however often it is published.
@@ -148,7 +148,7 @@ extension Announcement {
         let word = id.uuidString.lowercased()
         event = DeviceEvent(
             trace: Trace(id: id, correlation: word, causation: word), app: try row.decode(AppID.self, at: 2),
-            past: try row.decode(DeviceEvent.Past.self, at: 1), user: try row.decode(UserID.self, at: 3),
+            change: try row.decode(DeviceEvent.Change.self, at: 1), user: try row.decode(UserID.self, at: 3),
             device: try DeviceEvent.Device(device, row), reason: try row.decode(String?.self, at: 4), at: at,
             revokes: try row.decode(Date?.self, at: 12).map(Timestamp.init))
     }
@@ -160,7 +160,7 @@ extension DeviceEvent.Device {
         let provider = try row.decode(Provider.self, at: 7)
         self.init(
             id: id, provider: provider, environment: try row.decode(ProviderEnvironment.self, at: 8),
-            kind: try row.decode(RegistrationKind?.self, at: 9) ?? .usual(of: provider),
+            kind: try row.decode(RegistrationKind?.self, at: 9) ?? .defaultKind(for: provider),
             installation: try row.decode(InstallationID?.self, at: 10), active: try row.decode(Bool.self, at: 11))
     }
 }

@@ -26,7 +26,7 @@ extension Registration {
 
     /// A row of a user's, with its token decrypted.
     ///
-    /// - Throws: an error of the row, or a ``TokenCipher/Fault``.
+    /// - Throws: an error of the row, or a ``TokenCipher/DecryptionError``.
     init(_ row: PostgresRow, of owner: AppUser, _ tokens: TokenKeys) throws {
         try self.init(stored: row, of: owner)
         token = try tokens.open(token.secret, device: device, app: app)

@@ -45,9 +45,9 @@ final class TokenKeys: Sendable {
         guard let contents = Self.contents(of: path) else {
             throw ConfigurationError("\(Self.name): \(path) cannot be read")
         }
-        do throws(TokenCipher.FileFault) {
+        do throws(TokenCipher.KeyFileError) {
             let cipher = try TokenCipher(file: contents)
-            if cipher.writing == TokenCipher.plain {
+            if cipher.writingKeyID == TokenCipher.plain {
                 logger.warning(
                     "Device tokens are stored in clear; the first line of REGISTRY_TOKEN_KEYS_FILE says “plain”")
             }
@@ -70,7 +70,7 @@ final class TokenKeys: Sendable {
     var cipher: TokenCipher { state.withLock { $0.cipher } }
 
     /// The token in the text that is stored in a row. One that has none is counted.
-    func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.Fault) -> DeviceToken {
+    func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.DecryptionError) -> DeviceToken {
         guard TokenCipher.isSealed(stored) else { return DeviceToken(secret: stored) }
         do { return try cipher.open(stored, device: device, app: app) } catch {
             guard case .unknownKey(let id) = error else { throw note(error, device, app) }
@@ -98,7 +98,7 @@ final class TokenKeys: Sendable {
             return false
         }
         guard state.withLock({ $0.contents != contents || $0.fault != nil }) else { return false }
-        do throws(TokenCipher.FileFault) {
+        do throws(TokenCipher.KeyFileError) {
             let cipher = try TokenCipher(file: contents)
             let isNew = state.withLock { state in
                 defer { (state.cipher, state.contents, state.fault) = (cipher, contents, nil) }
@@ -106,7 +106,7 @@ final class TokenKeys: Sendable {
             }
             if isNew {
                 logger.notice(
-                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writing)"])
+                    "\(Self.name) has changed; the new keys are in use", metadata: ["key": "\(cipher.writingKeyID)"])
             }
             return isNew
         } catch {
@@ -125,10 +125,10 @@ final class TokenKeys: Sendable {
             "\(Self.name) cannot be used; the earlier keys stay in force", metadata: [LogKey.reason: "\(fault)"])
     }
 
-    private func note(_ fault: TokenCipher.Fault, _ device: UUID, _ app: AppID) -> TokenCipher.Fault {
+    private func note(_ fault: TokenCipher.DecryptionError, _ device: UUID, _ app: AppID) -> TokenCipher.DecryptionError {
         Counter(
             label: "heliograph_registry_unreadable_tokens_total",
-            dimensions: [("app", app.rawValue), ("reason", fault.word)]
+            dimensions: [("app", app.rawValue), ("reason", fault.metricLabel)]
         ).increment()
         let isDue = state.withLock { state in
             guard state.told.map({ ContinuousClock.now - $0 >= Self.silence }) ?? true else { return false }
@@ -145,7 +145,7 @@ final class TokenKeys: Sendable {
             "A stored device token cannot be decrypted; nothing is sent to the device until it registers again or the key is back",
             metadata: [
                 LogKey.app: "\(app)", "device": "\(device.uuidString.lowercased())", "key": "\(key)",
-                LogKey.reason: "\(fault.word)",
+                LogKey.reason: "\(fault.metricLabel)",
             ])
         return fault
     }
@@ -156,6 +156,6 @@ final class TokenKeys: Sendable {
     private static func contents(of path: String) -> [UInt8]? {
         guard let file = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? file.close() }
-        return (try? file.read(upToCount: TokenCipher.largestFile + 1) ?? Data()).map(Array.init)
+        return (try? file.read(upToCount: TokenCipher.maximumFileSize + 1) ?? Data()).map(Array.init)
     }
 }

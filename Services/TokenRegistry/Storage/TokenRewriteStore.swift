@@ -46,12 +46,12 @@ struct TokenRewriteStore: Sendable {
         return try await database.transaction { transaction in
             guard let row = try await transaction.query(Self.turn(rest: Self.rest)).first else { return .elsewhere }
             var walk = try Walk(row)
-            if walk.key != cipher.writing {
-                walk = Walk(key: cipher.writing)
+            if walk.key != cipher.writingKeyID {
+                walk = Walk(key: cipher.writingKeyID)
                 let proof = cipher.seal(
-                    TokenCipher.Proof.token, device: TokenCipher.Proof.device, app: TokenCipher.Proof.app)
+                    TokenCipher.KeyCheck.token, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)
                 try await transaction.execute(
-                    "UPDATE registry.token_rewrite SET key = \(cipher.writing), proof = \(proof)")
+                    "UPDATE registry.token_rewrite SET key = \(cipher.writingKeyID), proof = \(proof)")
             } else if walk.isResting {
                 return .resting(walk.last)
             }
@@ -74,7 +74,7 @@ struct TokenRewriteStore: Sendable {
         _ range: (UUID, UUID), with cipher: TokenCipher, in transaction: PostgresTransaction
     ) async throws -> Int {
         var (devices, former, texts): ([UUID], [String], [String]) = ([], [], [])
-        for row in try await transaction.query(Self.others(range, than: cipher.writing)) {
+        for row in try await transaction.query(Self.others(range, than: cipher.writingKeyID)) {
             let device = try row.decode(UUID.self, at: 0)
             let stored = try row.decode(String.self, at: 2)
             // A row that cannot be read stays as it is: its key may come back, or its device registers again.

@@ -35,18 +35,18 @@ struct CampaignRunner: Service {
     private let depth: QueueDepth
     private let bus: any MessageBus
     private let service: String
-    private let courtesy: Courtesy
+    private let bulkThrottle: BulkThrottle
     private let logger: Logger
 
     init(
-        service: String, store: CampaignStore, bus: any MessageBus, depth: @escaping QueueDepth, courtesy: Courtesy,
+        service: String, store: CampaignStore, bus: any MessageBus, depth: @escaping QueueDepth, bulkThrottle: BulkThrottle,
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() }, logger: Logger
     ) {
         self.service = service
         self.store = store
         self.bus = bus
         self.depth = depth
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.logger = logger
         steps = CampaignSteps(store: store, fids: fids)
     }
@@ -65,7 +65,7 @@ struct CampaignRunner: Service {
             for delivery in burst {
                 let begun = ContinuousClock.now
                 await handle(delivery)
-                let pause = courtesy.rest(after: .now - begun)
+                let pause = bulkThrottle.pause(after: .now - begun)
                 // Cancelled: shutting down.
                 if pause > .zero { try? await Task.sleep(for: pause) }
             }
@@ -148,7 +148,7 @@ struct CampaignRunner: Service {
         var isOurs = delivery.redelivered
         let usual = delivery.attempt(on: queue) > 1 ? CampaignSteps.smallSize : CampaignSteps.usualSize
         while true {
-            let (held, size) = (isOurs, courtesy.step(of: usual, orOnly: CampaignSteps.smallSize))
+            let (held, size) = (isOurs, bulkThrottle.stepSize(usual, throttled: CampaignSteps.smallSize))
             let verdict = try await patiently { try await steps.next(cursor, redelivered: held, size: size) }
             guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
             try await Task.sleep(for: wait)
@@ -234,7 +234,7 @@ struct CampaignRunner: Service {
 
     /// Puts a cursor into a retry queue, from which it comes back in 5 s.
     private func postpone(_ delivery: AMQPDelivery) async throws {
-        try await move(delivery, delivery.postponed(on: queue, to: .seconds5, attempt: 1, by: service))
+        try await move(delivery, delivery.retryCopy(on: queue, to: .seconds5, attempt: 1, by: service))
     }
 
     /// Does the same, and ends this process's turn on the range.
@@ -257,7 +257,7 @@ struct CampaignRunner: Service {
             metadata: cursor.metadata.merging([LogKey.error: "\(timeout)"]) { $1 })
         try? await steps.yield(cursor)
         let level: RetryLevel = attempt < 4 ? .seconds5 : attempt < 7 ? .minutes2 : .minutes15
-        try await move(delivery, delivery.postponed(on: queue, to: level, attempt: attempt + 1, by: service))
+        try await move(delivery, delivery.retryCopy(on: queue, to: level, attempt: attempt + 1, by: service))
     }
 
     /// Dead-letters a cursor at once. Its range says so until an operator replays the cursor (`pushctl dead replay`).
@@ -268,7 +268,7 @@ struct CampaignRunner: Service {
                 LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
             ]) { $1 })
         if let cursor { try await patiently { try await store.halt(cursor, because: reason) } }
-        try await move(delivery, delivery.deadLetter(on: queue, because: reason, by: service))
+        try await move(delivery, delivery.deadLetterCopy(on: queue, because: reason, by: service))
         DeadRows.count(in: "registry.campaign_range", because: reason.code)
     }
 

@@ -18,10 +18,10 @@ struct HistorySweeper: Service {
     }
 
     func run() async throws {
-        await Rounds(
-            every: StaleSweeper.pace, trouble: "What is over cannot be deleted now",
-            relief: "What is over is deleted again", logger: logger
-        ).runPausing { try await step() }
+        await PeriodicTask(
+            every: StaleSweeper.pace, failureMessage: "What is over cannot be deleted now",
+            recoveryMessage: "What is over is deleted again", logger: logger
+        ).runWithOwnPauses { try await step() }
     }
 
     /// Makes one step.

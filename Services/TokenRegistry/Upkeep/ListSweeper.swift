@@ -10,16 +10,16 @@ struct ListSweeper: Service {
     static let pace = Duration.seconds(10)
 
     let store: CampaignStore
-    let courtesy: Courtesy
+    let bulkThrottle: BulkThrottle
     let logger: Logger
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Lists of campaigns that are over cannot be deleted now",
-            relief: "Lists of campaigns that are over are deleted again", logger: logger
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Lists of campaigns that are over cannot be deleted now",
+            recoveryMessage: "Lists of campaigns that are over are deleted again", logger: logger
         ).run {
             try await store.forgetLists { step in
-                let pause = courtesy.rest(after: step)
+                let pause = bulkThrottle.pause(after: step)
                 if pause > .zero { try await Task.sleep(for: pause) }
             }
         }

@@ -60,16 +60,16 @@ struct OutboxRelay: Service {
     /// - Returns: whether the broker refused some, which stay.
     func publishDue() async throws -> Bool {
         while let drained = try await store.drain(publish: publish) {
-            tell(drained.dead)
+            report(drained.dead)
             if drained.settled < drained.lent { return true }
             if drained.lent < OutboxStore.batch { return false }
         }
         return false
     }
 
-    private func tell(_ dead: [OutboxStore.DeadRow]) {
+    private func report(_ dead: [OutboxStore.DeadRow]) {
         for row in dead {
-            DeadRows.tell(
+            DeadRows.report(
                 "\(row.number)", of: row.app, in: "registry.outbox", because: row.reason, detail: row.detail,
                 logger: logger)
         }
@@ -123,7 +123,7 @@ struct OutboxRelay: Service {
     /// Measures before it publishes, so that the gauge shows only waits from before this round. Sets aside rows that no
     /// newer process came for.
     func measure() async throws {
-        tell(try await store.buryUnknown())
+        report(try await store.buryUnknown())
         let wait = try await store.wait() ?? .zero
         Gauge(label: "heliograph_registry_events_waiting_seconds").record(wait / .seconds(1))
     }
@@ -139,7 +139,7 @@ struct OutboxRelay: Service {
     private func count(_ event: DeviceEvent, heard: Bool) {
         Counter(
             label: "heliograph_registry_events_total",
-            dimensions: [("event", event.past.rawValue), ("heard", heard ? "yes" : "no")]
+            dimensions: [("event", event.change.rawValue), ("heard", heard ? "yes" : "no")]
         ).increment()
     }
 }

@@ -23,10 +23,10 @@ struct StaleSweeper: Service {
     }
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Stale registrations cannot be looked for now",
-            relief: "Stale registrations are looked for again", logger: logger
-        ).runPausing {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Stale registrations cannot be looked for now",
+            recoveryMessage: "Stale registrations are looked for again", logger: logger
+        ).runWithOwnPauses {
             switch try await store.advance(now: try await now()) {
             case .finished(_, let deleted):
                 DeletedRows.tell(deleted, of: "registration")

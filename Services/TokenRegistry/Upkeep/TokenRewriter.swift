@@ -23,21 +23,21 @@ final class TokenRewriter: Service {
     static let checkPause = Duration.seconds(1)
 
     private let store: TokenRewriteStore
-    private let courtesy: Courtesy
+    private let bulkThrottle: BulkThrottle
     private let logger: Logger
     private let known = Mutex(TokenRewriteStore.Counts())
 
-    init(store: TokenRewriteStore, courtesy: Courtesy, logger: Logger) {
+    init(store: TokenRewriteStore, bulkThrottle: BulkThrottle, logger: Logger) {
         self.store = store
-        self.courtesy = courtesy
+        self.bulkThrottle = bulkThrottle
         self.logger = logger
     }
 
     func run() async throws {
-        await Rounds(
-            every: Self.pace, trouble: "Stored device tokens cannot be rewritten now",
-            relief: "Stored device tokens are rewritten again", logger: logger
-        ).runPausing { try await self.step() }
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Stored device tokens cannot be rewritten now",
+            recoveryMessage: "Stored device tokens are rewritten again", logger: logger
+        ).runWithOwnPauses { try await self.step() }
     }
 
     /// Makes one step.
@@ -57,7 +57,7 @@ final class TokenRewriter: Service {
             tell(counts)
             Counter(label: "heliograph_registry_tokens_rewritten_total").increment(by: rewritten)
             if counts.isSettled, rewritten == 0 { return Self.checkPause }
-            return max(Self.stepPause, min(took * 3, Self.pace), courtesy.rest(after: took))
+            return max(Self.stepPause, min(took * 3, Self.pace), bulkThrottle.pause(after: took))
         }
     }
 
@@ -71,15 +71,15 @@ final class TokenRewriter: Service {
                 .record(counts.numbers[key, default: 0])
         }
         guard counts.isSettled, !former.isSettled else { return }
-        let writing = store.tokens.cipher.writing
-        let others = counts.numbers.filter { $0.key != writing }.values.reduce(0, +)
+        let writingKeyID = store.tokens.cipher.writingKeyID
+        let others = counts.numbers.filter { $0.key != writingKeyID }.values.reduce(0, +)
         if others == 0 {
             logger.notice(
-                "Every stored device token is under the first key of the file", metadata: ["key": "\(writing)"])
+                "Every stored device token is under the first key of the file", metadata: ["key": "\(writingKeyID)"])
         } else {
             logger.warning(
                 "Stored device tokens are left under other keys, and cannot be rewritten; see heliograph_registry_tokens",
-                metadata: ["key": "\(writing)", "left": "\(others)"])
+                metadata: ["key": "\(writingKeyID)", "left": "\(others)"])
         }
     }
 }

@@ -1,18 +1,18 @@
-/// How a server identifies itself and what it asks of clients. TLS 1.2 is the least it speaks.
+/// TLS settings of a server: its certificate and the client certificates it accepts. The minimum is TLS 1.2.
 package struct HTTP2ServerTLS: Hashable, Sendable {
     package enum ClientCertificates: Hashable, Sendable {
         case ignored
-        /// Asked for; verified against the authorities in this PEM file when there is one.
+        /// Requested; a presented certificate is verified against the authorities in this PEM file.
         case optional(caFile: String)
         case required(caFile: String)
     }
 
-    /// A PEM file with the server's certificate and the chain up to its authority.
+    /// A PEM file with the server's certificate chain.
     package var certificateFile: String
     /// A PEM file with the certificate's private key.
     package var keyFile: String
     package var clientCertificates: ClientCertificates
-    /// What ALPN may settle on. Only for a server that must refuse `h2` to test a client's manners.
+    /// The ALPN protocols. Other values than `h2` are for tests of a client's ALPN check.
     package var applicationProtocols: [String]
 
     package init(
@@ -26,17 +26,17 @@ package struct HTTP2ServerTLS: Hashable, Sendable {
     }
 }
 
-/// What a server tells every new connection, and the bounds it keeps.
+/// The SETTINGS of a server's new connections, and its body limit.
 package struct HTTP2ServerSettings: Hashable, Sendable {
-    /// SETTINGS_MAX_CONCURRENT_STREAMS; nil leaves it unsaid, which means no limit.
+    /// SETTINGS_MAX_CONCURRENT_STREAMS; nil omits it, which means no limit.
     package var maximumConcurrentStreams: Int?
-    /// SETTINGS_INITIAL_WINDOW_SIZE, and the connection's window as well when it is larger than the default.
+    /// SETTINGS_INITIAL_WINDOW_SIZE; also the connection's window if larger than the default.
     package var initialWindowSize: Int
     /// SETTINGS_HEADER_TABLE_SIZE.
     package var headerTableSize: Int
-    /// SETTINGS_MAX_HEADER_LIST_SIZE; nil leaves it unsaid.
+    /// SETTINGS_MAX_HEADER_LIST_SIZE; nil omits it.
     package var maximumHeaderListSize: Int?
-    /// A request with a longer body is reset with ENHANCE_YOUR_CALM and never reaches the handler.
+    /// The longest request body, in bytes. A longer one is reset with ENHANCE_YOUR_CALM before the handler sees it.
     package var maximumBodySize: Int
 
     package init(

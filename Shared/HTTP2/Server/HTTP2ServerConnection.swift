@@ -1,14 +1,14 @@
-/// A connection of a server at one moment.
+/// A snapshot of a server connection.
 package struct HTTP2ServerConnection: Hashable, Sendable {
-    /// From 1, never used again by the same server.
+    /// Counted from 1, unique within a server.
     package var id: Int
     package var hasClientCertificate: Bool
     /// Requests whose headers have arrived.
     package var requests = 0
     package var openStreams = 0
-    /// The most streams that were ever open at once.
+    /// The maximum of `openStreams` so far.
     package var peakStreams = 0
-    /// PINGs the client sent.
+    /// PINGs received.
     package var pings = 0
 
     package init(id: Int, hasClientCertificate: Bool) {
@@ -17,12 +17,12 @@ package struct HTTP2ServerConnection: Hashable, Sendable {
     }
 }
 
-/// Something that happened on a connection, reported on that connection's event loop: receivers must not block.
+/// An event of a server connection. Receivers run on the connection's event loop and must not block.
 package enum HTTP2ServerEvent: Hashable, Sendable {
     case connectionOpened(HTTP2ServerConnection)
     case pingReceived(connection: Int)
-    /// The client ended the stream with RST_STREAM, for instance because its deadline passed.
+    /// The client sent RST_STREAM, for instance after its deadline.
     case streamReset(connection: Int, stream: Int32, code: HTTP2ErrorCode)
-    /// The connection as it was when it ended.
+    /// The connection closed; carries its last snapshot.
     case connectionClosed(HTTP2ServerConnection)
 }

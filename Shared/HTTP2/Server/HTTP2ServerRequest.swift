@@ -1,19 +1,19 @@
-/// A whole request as a server received it.
+/// A complete request received by a server.
 package struct HTTP2ServerRequest: Hashable, Sendable {
-    /// The connection it came on, numbered from 1 for each server.
+    /// The connection's number, counted from 1.
     package var connection: Int
-    /// Its stream: odd, growing with the order in which the client sent its requests.
+    /// The stream id: odd, growing in the order in which the client sent its requests.
     package var stream: Int32
     package var method: String
     package var scheme: String
     package var authority: String
     package var path: String
-    /// The fields after the pseudo-headers, in the order and with the indexing they were sent.
+    /// The fields after the pseudo-headers, in order, each with its `neverIndexed` flag.
     package var headers: HTTP2Headers
     package var body: [UInt8]
-    /// Whether `:path` came as a never-indexed literal.
+    /// Whether `:path` was a never-indexed literal.
     package var pathNeverIndexed: Bool
-    /// Whether the client proved itself with a certificate the server trusts.
+    /// Whether the client presented a trusted certificate.
     package var hasClientCertificate: Bool
 
     package init(

@@ -1,41 +1,41 @@
-/// One thing a server does about a request or a connection; a handler returns a list of them, done in order.
-/// An empty list never answers.
+/// One action of a server on a request or connection. A handler returns a list of steps, which run in order.
+/// A request with an empty list is never answered.
 package enum HTTP2ServerStep: Hashable, Sendable {
-    /// The whole response at once.
+    /// Sends a complete response.
     case respond(status: Int, headers: [HTTP2Header] = [], body: [UInt8] = [])
-    /// The response's HEADERS alone; `.data` with `last` must follow somewhere.
+    /// Sends the response HEADERS only; a later `.data` with `last` must follow.
     case headers(status: Int, headers: [HTTP2Header] = [])
-    /// A piece of the body after `.headers`.
+    /// Sends part of the body after `.headers`.
     case data([UInt8], last: Bool)
-    /// The steps after it wait this long; other streams are not held up.
+    /// Delays the following steps; other streams are unaffected.
     case wait(Duration)
     /// RST_STREAM.
     case reset(HTTP2ErrorCode)
-    /// GOAWAY. A graceful end in two steps is `.maximum`, `.wait`, then one with the real last stream.
+    /// GOAWAY. A graceful shutdown is `.maximum`, `.wait`, then a GOAWAY with the real last stream.
     case goAway(HTTP2ServerGoAway)
     /// SETTINGS with a new SETTINGS_MAX_CONCURRENT_STREAMS for the whole connection.
     case changeMaximumConcurrentStreams(Int)
     /// PING to the client.
     case ping
-    /// Reads and writes nothing on the connection any more, yet keeps it open: a half-dead peer.
+    /// Stops reading and writing but keeps the connection open: an unresponsive peer.
     case stall
-    /// Closes the connection once everything before this step is on its way, with TLS close_notify, without GOAWAY.
+    /// Closes the connection after the previous steps were written, with TLS close_notify and without GOAWAY.
     case closeConnection
-    /// Resets the TCP connection at once: no GOAWAY, no close_notify, nothing that is still unsent.
+    /// Resets the TCP connection at once, without GOAWAY or close_notify; drops unsent bytes.
     case dropConnection
 }
 
 /// A GOAWAY frame to send.
 package struct HTTP2ServerGoAway: Hashable, Sendable {
-    /// Which of the client's streams the frame admits to have processed.
+    /// The frame's last stream id.
     package enum LastStream: Hashable, Sendable {
-        /// 2^31-1: stop opening streams, nothing decided yet.
+        /// 2^31-1: the client stops opening streams; all open ones are still processed.
         case maximum
-        /// Everything up to and including the stream the steps belong to.
+        /// The stream of the steps.
         case this
-        /// Everything before the stream the steps belong to.
+        /// The stream before the one of the steps.
         case beforeThis
-        /// Everything the server has seen.
+        /// The last stream received.
         case received
         case exactly(Int32)
     }
@@ -50,14 +50,14 @@ package struct HTTP2ServerGoAway: Hashable, Sendable {
         self.debugData = debugData
     }
 
-    /// The same with the debug data given as text.
+    /// Creates a frame with debug data as text.
     package init(lastStream: LastStream, code: HTTP2ErrorCode = .noError, debugText: String) {
         self.init(lastStream: lastStream, code: code, debugData: Array(debugText.utf8))
     }
 }
 
 extension HTTP2ServerStep {
-    /// Announces the end, lets the client finish for `pause`, then ends with the last stream seen (RFC 9113 §6.8).
+    /// Announces the shutdown, waits for `pause`, then sends the last stream received (RFC 9113 §6.8).
     package static func gracefulGoAway(debugText: String = "", pause: Duration) -> [HTTP2ServerStep] {
         [
             .goAway(HTTP2ServerGoAway(lastStream: .maximum, debugText: debugText)), .wait(pause),

@@ -39,8 +39,8 @@ extension ServerChannelHandler: SessionEvents {
         }
     }
 
-    /// Asks the handler about every request that became whole in this read turn. One that a step for an earlier request
-    /// cut off (a GOAWAY below it, a dropped connection) is not looked at, as the client was told.
+    /// Calls the synchronous handler for every request completed in this read. Skips requests above the last stream of
+    /// a GOAWAY and requests after a dropped connection, which the client knows to be unprocessed.
     func answerInOrder() {
         guard case .inOrder(let handle) = server.handler, !unanswered.isEmpty else { return }
         let whole = unanswered
@@ -63,7 +63,7 @@ extension ServerChannelHandler: SessionEvents {
     func goAwayReceived(_ notice: HTTP2GoAwayNotice) {}
 
     func bodyOffer(stream: Int32, maximum: Int) -> OutgoingBody.Offer {
-        // A stream dropped for its size has no body to offer; its RST_STREAM is already queued.
+        // A stream removed for its body size has no response; its RST_STREAM is already queued.
         streams[stream]?.response?.offer(maximum: maximum) ?? .later
     }
 

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Carrying out what a handler decided.
+/// Running a handler's steps.
 extension ServerChannelHandler {
-    /// Carries out `steps` for `stream`, or for the connection alone when there is none; stops when it is gone.
+    /// Runs `steps` for `stream`, or for the connection if `stream` is nil; stops once the connection has closed.
     func perform(_ steps: ArraySlice<HTTP2ServerStep>, stream: Int32?) {
         for (index, step) in zip(steps.indices, steps) {
             guard let context, session != nil, !isStalled else { return }
@@ -19,7 +19,7 @@ extension ServerChannelHandler {
             } catch {
                 return fail("\(step)", error)
             }
-            // Between steps too: nghttp2 would send a reset before the answer that came before it.
+            // Flushes between steps: nghttp2 would send a RST_STREAM before a response submitted earlier.
             if !isReading || index + 1 < steps.endIndex { flush() }
         }
     }

@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One connection of the server: drives its session and carries out steps. Confined to its channel's event loop.
+/// One server connection: drives its session and runs steps. Confined to its channel's event loop.
 final class ServerChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -15,14 +15,14 @@ final class ServerChannelHandler: ChannelInboundHandler {
     var streams: [Int32: ServerStream] = [:]
     var isStalled = false
     var closesWhenFlushed = false
-    /// Whole requests that wait for a handler which is asked in order. Asked only between reads of the session, since
-    /// what it answers may have to be on the wire before the next request is looked at.
+    /// Complete requests waiting for a synchronous handler. It is called only between session reads, because its steps
+    /// may have to be written before the next request is handled.
     var unanswered: [Int32] = []
-    /// The last stream of the strictest GOAWAY so far: what lies above it is not looked at.
+    /// The lowest last stream of all GOAWAYs sent; higher streams are ignored.
     var lastAdmittedStream = Int32.max
-    /// After the first step of a graceful end: streams may still come, though there may be none just now.
+    /// Whether the first GOAWAY of a graceful shutdown was sent: streams may still arrive.
     var awaitsLastGoAway = false
-    /// While a read turn lasts, its answers are written together at its end.
+    /// Whether a read is in progress; its responses are written together at the end.
     private(set) var isReading = false
 
     init(server: ServerContext) {
@@ -111,11 +111,11 @@ final class ServerChannelHandler: ChannelInboundHandler {
         flush()
     }
 
-    /// Writes everything the session has to say while the channel takes it.
+    /// Writes the session's pending frames while the channel is writable.
     func flush() {
         guard let context, !isStalled else { return }
         do {
-            // Piece by piece: the channel is not told of what TLS holds until that is flushed, and writing may end it.
+            // Flushes each piece: the channel does not see bytes that TLS buffers. A write may end the session.
             while let session, context.channel.isWritable, let output = try session.drain() {
                 context.writeAndFlush(wrapOutboundOut(output), promise: nil)
             }
@@ -137,10 +137,10 @@ final class ServerChannelHandler: ChannelInboundHandler {
 
     func abort() {
         isStalled = true
-        context?.resetConnection(passing: NIOSSLServerHandler.self)
+        context?.resetConnection(bypassing: NIOSSLServerHandler.self)
     }
 
-    /// Says GOAWAY and closes, or only closes when the connection is to stay silent.
+    /// Sends GOAWAY and closes; resets a stalled connection without GOAWAY.
     func shutDown() {
         if isStalled { return abort() }
         perform([.goAway(HTTP2ServerGoAway(lastStream: .received)), .closeConnection], stream: nil)

@@ -2,25 +2,24 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// What all connections of one server share: the handler, and the register of who is connected.
+/// State shared by all connections of a server: settings, handler and the table of open connections.
 final class ServerContext: Sendable {
-    /// Who decides about requests.
     enum Handler: Sendable {
-        /// Each request in a task of its own.
+        /// Called in one task for each request.
         case concurrent(@Sendable (HTTP2ServerRequest) async -> [HTTP2ServerStep])
-        /// On the connection's event loop, one request after the other in the order they became whole.
+        /// Called on the connection's event loop, in the order in which requests became complete.
         case inOrder(@Sendable (HTTP2ServerRequest) -> [HTTP2ServerStep])
     }
 
-    struct Entry {
+    struct OpenConnection {
         var snapshot: HTTP2ServerConnection
-        /// Touched only on the channel's event loop, which it checks.
+        /// Used on the channel's event loop only; `NIOLoopBound` checks it.
         let handler: NIOLoopBound<ServerChannelHandler>
         let channel: any Channel
     }
 
-    private struct Register {
-        var entries: [Int: Entry] = [:]
+    private struct ConnectionTable {
+        var entries: [Int: OpenConnection] = [:]
         var lastID = 0
         var isClosed = false
     }
@@ -29,7 +28,7 @@ final class ServerContext: Sendable {
     let logger: Logger
     let handler: Handler
     private let events: (@Sendable (HTTP2ServerEvent) -> Void)?
-    private let register = Mutex(Register())
+    private let register = Mutex(ConnectionTable())
 
     init(
         settings: HTTP2ServerSettings, logger: Logger, events: (@Sendable (HTTP2ServerEvent) -> Void)?,
@@ -48,7 +47,7 @@ final class ServerContext: Sendable {
             guard !register.isClosed else { return nil }
             register.lastID += 1
             let connection = HTTP2ServerConnection(id: register.lastID, hasClientCertificate: hasCertificate)
-            register.entries[connection.id] = Entry(snapshot: connection, handler: bound, channel: channel)
+            register.entries[connection.id] = OpenConnection(snapshot: connection, handler: bound, channel: channel)
             return connection
         }
         if let connection { report(.connectionOpened(connection)) }
@@ -68,12 +67,12 @@ final class ServerContext: Sendable {
         events?(event)
     }
 
-    var entries: [Entry] {
+    var entries: [OpenConnection] {
         register.withLock { $0.entries.values.sorted { $0.snapshot.id < $1.snapshot.id } }
     }
 
-    /// Refuses connections from now on and returns those there are.
-    func close() -> [Entry] {
+    /// Refuses further connections; returns the open ones.
+    func close() -> [OpenConnection] {
         register.withLock { $0.isClosed = true }
         return entries
     }

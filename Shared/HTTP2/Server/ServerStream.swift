@@ -1,4 +1,4 @@
-/// One request on its way in and its response on its way out.
+/// A stream's request and its response body.
 struct ServerStream {
     var method = ""
     var scheme = ""
@@ -7,7 +7,7 @@ struct ServerStream {
     var pathNeverIndexed = false
     var headers = HTTP2Headers()
     var body: [UInt8] = []
-    /// Set once the response has begun, nil for a response that ended with its HEADERS.
+    /// The response body, set once the response has started.
     var response: OutgoingBody?
     var hasResponse = false
 

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// The body of one outgoing message, framed piece by piece as flow control allows.
+/// The body of an outgoing message, split into DATA frames as flow control allows.
 struct OutgoingBody {
     enum Offer {
-        /// This many bytes may go into the next DATA frame; `last` ends the stream with it.
+        /// The byte count for the next DATA frame; `last` sets END_STREAM on it.
         case bytes(Int, last: Bool)
-        /// Nothing now; the session is resumed when there is more.
+        /// No bytes yet; the session is resumed when there are more.
         case later
     }
 
@@ -13,14 +13,14 @@ struct OutgoingBody {
     private var offset = 0
     private var isComplete: Bool
 
-    /// A body that is whole from the start, or one that is appended to until `complete`.
+    /// Creates a complete body, or one for `append` to extend.
     init(_ bytes: [UInt8], isComplete: Bool) {
         self.bytes = bytes
         self.isComplete = isComplete
     }
 
     var isEmpty: Bool { bytes.isEmpty }
-    /// More may still be appended.
+    /// Whether more bytes may be appended.
     var isOpen: Bool { !isComplete }
 
     mutating func append(_ more: [UInt8], isLast: Bool) {
@@ -39,7 +39,7 @@ struct OutgoingBody {
         offset += count
     }
 
-    /// Back to the beginning, for sending the same message on another stream.
+    /// Returns to the start, to send the message on another stream.
     mutating func rewind() {
         offset = 0
     }

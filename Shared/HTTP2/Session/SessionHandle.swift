@@ -5,8 +5,8 @@ enum SessionRole {
     case server
 }
 
-/// The sole owner of an `nghttp2_session`, which it frees. The session holds an unretained pointer to its relay, so
-/// whoever owns the handle owns the relay as well.
+/// The sole owner of an `nghttp2_session`, which it frees. The session holds an unretained pointer to its relay, so the
+/// owner of the handle must also own the relay.
 struct SessionHandle: ~Copyable {
     let pointer: OpaquePointer
 
@@ -29,7 +29,7 @@ struct SessionHandle: ~Copyable {
     }
 }
 
-/// A call into nghttp2 that failed, in the library's words.
+/// An nghttp2 error code.
 struct SessionError: Error {
     let status: CInt
 
@@ -37,13 +37,13 @@ struct SessionError: Error {
         self.status = status
     }
 
-    /// The message itself is at fault; the session is as good as before.
+    /// Whether the message was invalid; the session remains usable.
     var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
 
     var text: String { String(cString: nghttp2_strerror(status)) }
 }
 
-/// Owned only while a session is created from it; the session keeps its own copy.
+/// nghttp2's callback table; sessions copy it on creation.
 private struct Callbacks: ~Copyable {
     let pointer: OpaquePointer
 
@@ -68,7 +68,7 @@ private struct Options: ~Copyable {
         let status = nghttp2_option_new(&created)
         guard status == 0, let created else { throw SessionError(status) }
         pointer = created
-        // Closed streams are kept for the priority tree only, which nobody uses.
+        // nghttp2 keeps closed streams only for the priority tree, which is not used here.
         nghttp2_option_set_no_closed_streams(created, 1)
     }
 

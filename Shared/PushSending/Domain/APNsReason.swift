@@ -1,6 +1,7 @@
-/// Every reason that Apple documents for a device push (`push-protocols` A.9), plus the spelling seen on the wire.
+/// The reasons that Apple documents for device pushes, plus one spelling seen on the wire.
 ///
-/// It stands here because both senders read it: APNs' own answers carry it, and FCM passes it on in `ApnsError`.
+/// APNs answers with them, and FCM passes them on in `ApnsError`. Source: Apple, "Handling notification responses from
+/// APNs".
 package enum APNsReason: String, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -24,7 +25,7 @@ package enum APNsReason: String, Sendable, CaseIterable {
     case missingProviderToken = "MissingProviderToken"
     case unrelatedKeyIDInToken = "UnrelatedKeyIdInToken"
     case badEnvironmentKeyIDInToken = "BadEnvironmentKeyIdInToken"
-    /// What reports show on the wire instead of the documented spelling above.
+    /// The spelling seen on the wire instead of the documented `BadEnvironmentKeyIdInToken`.
     case badEnvironmentKeyInToken = "BadEnvironmentKeyInToken"
     case badPath = "BadPath"
     case methodNotAllowed = "MethodNotAllowed"

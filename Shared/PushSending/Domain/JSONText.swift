@@ -1,18 +1,17 @@
 package import FoundationEssentials
 package import PushProtocol
 
-/// Compact JSON with sorted keys and plain slashes, written straight to bytes: what providers get, and what their size
-/// limits count.
+/// Compact JSON with sorted keys and unescaped slashes, as sent to providers and counted by their size limits.
 package enum JSONText {
     package static func bytes(of value: JSONValue) -> [UInt8] {
-        var output = JSONOutput()
+        var output = JSONByteWriter()
         output.value(value)
         return output.bytes
     }
 }
 
-/// At most two places in a text, from the first to the last: held without memory of their own.
-package struct TextPlaces: Hashable, Sendable {
+/// Up to two offsets in a text, ascending, stored inline.
+package struct TextOffsets: Hashable, Sendable {
     private var first = 0
     private var second = 0
     package private(set) var count = 0
@@ -22,84 +21,94 @@ package struct TextPlaces: Hashable, Sendable {
     package var isEmpty: Bool { count == 0 }
     package var isFull: Bool { count == 2 }
 
-    package mutating func append(_ place: Int) {
+    package mutating func append(_ offset: Int) {
         assert(!isFull)
-        if count == 0 { first = place } else { second = place }
+        if count == 0 { first = offset } else { second = offset }
         count += 1
     }
 
     package subscript(index: Int) -> Int { index == 0 ? first : second }
 }
 
-extension TextPlaces: ExpressibleByArrayLiteral {
+extension TextOffsets: ExpressibleByArrayLiteral {
     package init(arrayLiteral places: Int...) {
         self.init()
-        for place in places { append(place) }
+        for offset in places { append(offset) }
     }
 }
 
-/// JSON text with gaps: written once for a push, filled for each target.
+/// JSON text with placeholders: encoded once for a push, filled for each target.
 package struct JSONTemplate: Hashable, Sendable {
     private let text: [UInt8]
-    /// Where in `text` the fillings go.
-    private let gaps: TextPlaces
-    /// Where in `text` the strings begin that depend on the time.
-    private let times: TextPlaces
+    /// The offsets in `text` at which ids are inserted.
+    private let placeholders: TextOffsets
+    /// The offsets in `text` of strings that depend on the time.
+    private let timeOffsets: TextOffsets
 
-    /// Every string in `value` that is exactly `gap` becomes a gap. Every string that is a name in `timed` is written as
-    /// the text of that name, and its place is noted.
-    package init(_ value: JSONValue, gap: String, timed: [String: String] = [:]) {
-        var output = JSONOutput()
-        var gaps = TextPlaces()
-        var times = TextPlaces()
+    /// Encodes `value`.
+    ///
+    /// - Parameters:
+    ///   - value: the JSON.
+    ///   - placeholder: strings equal to it become placeholders.
+    ///   - timed: strings equal to a key are replaced by its value; their offsets are ``timeOffsets(filledWith:)``.
+    package init(_ value: JSONValue, placeholder: String, timed: [String: String] = [:]) {
+        var output = JSONByteWriter()
+        var placeholders = TextOffsets()
+        var timeOffsets = TextOffsets()
         output.value(value) { output, text in
-            if text == gap, !gaps.isFull {
-                gaps.append(output.bytes.count + 1)
+            if text == placeholder, !placeholders.isFull {
+                placeholders.append(output.bytes.count + 1)
                 output.raw("\"\"")
-            } else if let known = timed[text], !times.isFull {
-                times.append(output.bytes.count + 1)
+            } else if let known = timed[text], !timeOffsets.isFull {
+                timeOffsets.append(output.bytes.count + 1)
                 output.string(known)
             } else {
                 output.string(text)
             }
         }
         text = output.bytes
-        self.gaps = gaps
-        self.times = times
+        self.placeholders = placeholders
+        self.timeOffsets = timeOffsets
     }
 
-    /// `text`, which is JSON but for what goes into its `gaps`: where in it each of them is, from the first to the last.
-    /// `times` are the places of strings that depend on the time, in the same order.
-    package init(_ text: [UInt8], gaps: TextPlaces, times: TextPlaces = TextPlaces()) {
+    /// Takes encoded JSON without its ids.
+    ///
+    /// - Parameters:
+    ///   - text: the JSON.
+    ///   - placeholders: the offsets of the ids, ascending.
+    ///   - timeOffsets: the offsets of strings that depend on the time, ascending.
+    package init(_ text: [UInt8], placeholders: TextOffsets, timeOffsets: TextOffsets = TextOffsets()) {
         self.text = text
-        self.gaps = gaps
-        self.times = times
+        self.placeholders = placeholders
+        self.timeOffsets = timeOffsets
     }
 
-    /// Where the strings that depend on the time begin once so many bytes fill each gap.
-    package func times(filledWith count: Int) -> TextPlaces {
-        var filled = TextPlaces()
-        for index in 0..<times.count {
-            let time = times[index]
-            var place = time
-            for gap in 0..<gaps.count where gaps[gap] <= time { place += count }
-            filled.append(place)
+    /// The offsets of strings that depend on the time, once each placeholder is filled with `count` bytes.
+    package func timeOffsets(filledWith count: Int) -> TextOffsets {
+        var filled = TextOffsets()
+        for index in 0..<timeOffsets.count {
+            let time = timeOffsets[index]
+            var offset = time
+            for placeholder in 0..<placeholders.count where placeholders[placeholder] <= time { offset += count }
+            filled.append(offset)
         }
         return filled
     }
 
-    /// The bytes of the text, filled with so many in each gap.
-    package func count(filledWith count: Int) -> Int { text.count + gaps.count * count }
+    /// The size of the text once each placeholder is filled with `count` bytes.
+    package func count(filledWith count: Int) -> Int { text.count + placeholders.count * count }
 
-    /// Writes the text from its byte `first`, which no gap comes before, and in every gap `id`, in lower case.
-    package func write(from first: Int, filledWith id: UUID, to json: inout ByteCursor) {
+    /// Writes the text with `id`, in lower case, in every placeholder.
+    ///
+    /// - Parameter first: the offset to start from, before the first placeholder.
+    package func write(from first: Int, filledWith id: UUID, to json: inout ByteWriter) {
         text.withUnsafeBufferPointer { text in
             var start = first
-            for index in 0..<gaps.count {
-                let gap = gaps[index]
-                json.put(UnsafeBufferPointer(rebasing: text[start..<gap]))
+            for index in 0..<placeholders.count {
+                let placeholder = placeholders[index]
+                json.put(UnsafeBufferPointer(rebasing: text[start..<placeholder]))
                 json.put(id, .lower)
-                start = gap
+                start = placeholder
             }
             json.put(UnsafeBufferPointer(rebasing: text[start...]))
         }

@@ -2,14 +2,13 @@ import FoundationEssentials
 package import PushProtocol
 
 extension Push {
-    /// A push that reaches nobody, and shows whether a provider takes what a lane sends when no push of its own is there
-    /// to show it.
+    /// A push without a recipient, which tests whether the provider accepts requests of `route`.
     ///
-    /// APNs looks at the credential and the topic, and refuses a token that it never gave out (`push-protocols` A.9). FCM
-    /// checks a dry run and delivers nothing (B.2).
-    package static func probe(of lane: LaneKey, provider: Provider, now: Timestamp) -> Push {
+    /// APNs checks credential and topic, then rejects the token, which it never issued. FCM validates the request and
+    /// delivers nothing (`validate_only`).
+    package static func probe(of route: ProviderRoute, provider: Provider, now: Timestamp) -> Push {
         let id = DerivedID.uuid5(
-            DerivedID.namespace, ["probe", provider.rawValue, "\(lane)", String(now.milliseconds)])
+            DerivedID.namespace, ["probe", provider.rawValue, "\(route)", String(now.milliseconds)])
         let content: Content
         var target = Target(device: id, token: DeviceToken(secret: ""), notification: id, registeredAt: now)
         switch provider {
@@ -22,8 +21,8 @@ extension Push {
             target.address = .topic
         }
         return Push(
-            trace: Trace(id: id, correlation: "probe", causation: "probe"), app: lane.app, provider: provider,
-            environment: lane.environment, lane: .interactive, content: content, expiresAt: now + .seconds(60),
+            trace: Trace(id: id, correlation: "probe", causation: "probe"), app: route.app, provider: provider,
+            environment: route.environment, lane: .interactive, content: content, expiresAt: now + .seconds(60),
             targets: [target])
     }
 }

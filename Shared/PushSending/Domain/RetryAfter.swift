@@ -2,7 +2,7 @@ package import PushProtocol
 
 /// The header `retry-after`: seconds, or an HTTP date (RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// How long to wait from `now`; `nil` for what is absent, unreadable, zero or past, which all mean "not said".
+    /// The delay from `now`; `nil` if the header is absent, unreadable, zero, past or beyond a week.
     package static func delay(_ text: String?, now: Timestamp) -> Duration? {
         guard let text else { return nil }
         if let seconds = Int64(text) {
@@ -13,14 +13,13 @@ package enum RetryAfter {
         return delay > .zero && delay <= .seconds(maximumSeconds) ? delay : nil
     }
 
-    /// More than a week is not advice that a push can follow.
     private static let maximumSeconds: Int64 = 7 * 24 * 3600
 
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Reads the one form senders may generate: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Parses an IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
     private static func date(_ text: String) -> Timestamp? {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
@@ -35,7 +34,7 @@ package enum RetryAfter {
         return Timestamp(milliseconds: (days * 86400 + clock[0] * 3600 + clock[1] * 60 + clock[2]) * 1000)
     }
 
-    /// Days of the proleptic Gregorian calendar, with years that begin in March so that the leap day comes last.
+    /// Days since 1970 in the proleptic Gregorian calendar. Years begin in March, so that the leap day comes last.
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = year / 400

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// Reads single values, and says what is wrong with one that cannot be read.
+/// Parsing and validation of single values.
 enum SettingValue {
     static func boolean(_ text: String) -> Bool? {
         switch text.lowercased() {
@@ -23,7 +23,7 @@ enum SettingValue {
         }
     }
 
-    /// Why `text` cannot be the value of `key`, as one line, or `nil` if it can. A secret is not quoted.
+    /// Returns the problem with `text` as the value of `key`, or `nil` if it is valid. Does not quote a secret.
     static func check(_ text: String, for key: ConfigurationKey) -> String? {
         isValid(text, key.kind) ? nil : problem(with: text, for: key)
     }
@@ -47,7 +47,7 @@ enum SettingValue {
         }
     }
 
-    /// A scheme, `://`, and a host. No more: AMQP allows several hosts, which a URL parser refuses.
+    /// Checks only for a scheme, `://` and a host: URL parsers reject AMQP URLs with several hosts.
     private static func isURL(_ text: String, _ schemes: [String]) -> Bool {
         guard let scheme = schemes.first(where: { text.hasPrefix($0 + "://") }) else { return false }
         let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
@@ -55,7 +55,7 @@ enum SettingValue {
         return !host.isEmpty && text.allSatisfy { !$0.isWhitespace }
     }
 
-    /// The secret that a file holds, without the newline that an editor leaves; `nil` when it holds none.
+    /// Returns the secret of a file without surrounding white space; `nil` if there is none.
     static func secret(inFile path: String) -> String? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8), !text.trimmed.isEmpty else { return nil }
         return text.trimmed
@@ -70,11 +70,12 @@ enum SettingValue {
 }
 
 extension ConfigurationKey.Kind {
-    /// Completes “is not …”.
+    /// A phrase that completes “is not …”.
     var expectation: String {
         switch self {
         case .text: "text"
-        case .longSecret(let bytes): "a secret of at least \(bytes) bytes (`openssl rand -hex \(bytes)` makes one)"
+        case .longSecret(let bytes):
+            "a secret of at least \(bytes) bytes (create one with `openssl rand -hex \(bytes)`)"
         case .boolean: "true or false"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .port: "a port (1–65535, or 0 for any free one)"
@@ -89,7 +90,7 @@ extension ConfigurationKey.Kind {
 }
 
 extension Duration {
-    /// As it would be written in a configuration: `250ms`, `25s`, `10m`.
+    /// The configuration syntax: `250ms`, `25s`, `10m`.
     var spelled: String {
         let milliseconds = wholeMilliseconds
         guard milliseconds.isMultiple(of: 1000) else { return "\(milliseconds)ms" }

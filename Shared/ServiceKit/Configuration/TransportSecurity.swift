@@ -1,12 +1,12 @@
 import AMQP
 import Postgres
 
-/// Refuses addresses whose passwords, device tokens and texts would cross a network unprotected.
+/// Rejects broker and database URLs without verified TLS.
 ///
-/// The broker needs `amqps://`, the database `sslmode=verify-full`. Exempt are this machine (`localhost`, `127.0.0.0/8`,
-/// `::1`) and Unix sockets, and everything where `HELIOGRAPH_ALLOW_PLAINTEXT` is set.
+/// The broker needs `amqps://`, the database `sslmode=verify-full`. Exempt are local hosts (`localhost`, `127.0.0.0/8`,
+/// `::1`, Unix sockets), and all hosts if `HELIOGRAPH_ALLOW_PLAINTEXT` is set.
 enum TransportSecurity {
-    /// One line for each address of `values` that is refused. An address that cannot be read is another check's.
+    /// Returns a line for each rejected URL of `values`. Malformed URLs are reported by other checks.
     static func problems(in values: [String: String], of keys: [ConfigurationKey]) -> [String] {
         guard SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") != true else { return [] }
         return [ConfigurationKey.amqpURL, .databaseURL].filter(keys.contains).compactMap { key in
@@ -14,7 +14,7 @@ enum TransportSecurity {
         }
     }
 
-    /// Why the URL of `key` is refused, or `nil` if it is not.
+    /// Returns the problem with the URL of `key`, or `nil`.
     static func problem(with url: String, for key: ConfigurationKey) -> String? {
         switch key {
         case .amqpURL: (try? AMQPConfiguration(url: url, connectionName: "")).flatMap { broker($0.plaintextHosts) }
@@ -26,18 +26,18 @@ enum TransportSecurity {
 
     private static func broker(_ hosts: [String]) -> String? {
         guard !hosts.isEmpty else { return nil }
-        return "\(ConfigurationKey.amqpURL.name): \(hosts.joined(separator: ", ")) would be reached without TLS; use "
+        return "\(ConfigurationKey.amqpURL.name): the connection to \(hosts.joined(separator: ", ")) has no TLS; use "
             + "amqps://, or set \(permission)"
     }
 
     private static func database(_ hosts: [String]) -> String? {
         guard !hosts.isEmpty else { return nil }
         return
-            "\(ConfigurationKey.databaseURL.name): \(hosts.joined(separator: ", ")) would be reached without checking "
-            + "its certificate; add ?sslmode=verify-full&sslrootcert=FILE to the URL, or set \(permission)"
+            "\(ConfigurationKey.databaseURL.name): the certificate of \(hosts.joined(separator: ", ")) is not "
+            + "verified; add ?sslmode=verify-full&sslrootcert=FILE to the URL, or set \(permission)"
     }
 
     private static var permission: String {
-        "\(ConfigurationKey.allowPlaintext.name)=yes where the network between is trusted"
+        "\(ConfigurationKey.allowPlaintext.name)=yes if the network is trusted"
     }
 }

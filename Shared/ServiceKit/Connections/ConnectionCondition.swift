@@ -1,12 +1,12 @@
 import AMQP
 import Synchronization
 
-/// Whether a connection to the broker is good enough to be given work.
+/// The readiness condition of a broker connection.
 ///
-/// A short interruption is not told: taking every process out of service because the broker restarts would help nobody,
-/// and what the bus does not take is held.
+/// Ignores short interruptions: a restart of the broker should not make every process unready. Publishers hold messages
+/// meanwhile.
 final class ConnectionCondition: Sendable {
-    /// How long a connection that was up may be away.
+    /// The longest interruption that is ignored.
     static let tolerance: Duration = .seconds(30)
 
     private let wasConnected = Mutex(false)
@@ -22,7 +22,7 @@ final class ConnectionCondition: Sendable {
             return .waiting(error.map { "not connected: \($0)" } ?? "not connected yet")
         case .blocked(let reason):
             wasConnected.withLock { $0 = true }
-            return .waiting("the broker takes no messages for now: \(reason)")
+            return .waiting("the broker blocks publishers: \(reason)")
         case .closed:
             return .waiting("closed")
         }

@@ -4,14 +4,14 @@ package import Postgres
 package import PushProtocol
 import Synchronization
 
-/// The database's time, by which all processes of a service go: one process compares the leases and due times of another.
+/// The database's time, shared by all processes of a service, which compare leases and due times of one another.
 ///
-/// A reading of the database's clock is carried on by this machine's monotonic clock, and taken again when it is old. The
-/// wall clock of the machine has no part in it: it may be wrong, and it may jump.
+/// Extrapolates a reading of the database's clock with the monotonic clock, and renews it when it is old. Does not use
+/// the machine's wall clock, which may be wrong or jump.
 package final class DatabaseClock: Sendable {
-    /// How long a reading is carried on.
+    /// The age at which a reading is renewed.
     package static let maximumAge = Duration.seconds(15)
-    /// A reading that took longer is worse than one that is a little old.
+    /// A reading with a longer round trip is less accurate than the last one and is discarded.
     package static let longestRoundTrip = Duration.seconds(1)
 
     private struct Reading {
@@ -24,7 +24,7 @@ package final class DatabaseClock: Sendable {
     private let last = Mutex<Reading?>(nil)
 
     /// - Parameters:
-    ///   - read: the database's time.
+    ///   - read: reads the database's time.
     ///   - uptime: the machine's monotonic clock.
     package init(
         read: @escaping @Sendable () async throws -> Timestamp,
@@ -42,15 +42,15 @@ package final class DatabaseClock: Sendable {
         })
     }
 
-    /// The database's time now.
+    /// Returns the database's current time.
     ///
-    /// - Throws: `Outage` when the last reading is too old and the database is away.
+    /// - Throws: `Outage` if the last reading is too old and the database is unreachable.
     package func now() async throws -> Timestamp {
-        if let time = carriedOn() { return time }
+        if let time = extrapolated() { return time }
         let begin = uptime()
         let time = try await read()
         let end = uptime()
-        // The database read its clock somewhere between: half of the way is the least mistake.
+        // Assumes that the database read its clock in the middle of the round trip, which minimises the error.
         let reading = Reading(time: time + (end - begin) / 2, at: end)
         last.withLock { last in
             if last == nil || end - begin <= Self.longestRoundTrip { last = reading }
@@ -58,7 +58,7 @@ package final class DatabaseClock: Sendable {
         return reading.time
     }
 
-    private func carriedOn() -> Timestamp? {
+    private func extrapolated() -> Timestamp? {
         let uptime = uptime()
         return last.withLock { last in
             guard let last, uptime - last.at <= Self.maximumAge else { return nil }

@@ -1,36 +1,36 @@
 import Postgres
 
-/// The settings of the database server that decide whether a committed row survives a crash and a failover.
+/// The database server's settings that decide whether a committed row survives a crash and a failover.
 ///
-/// A service acknowledges a message once its rows are committed. Rows that the server loses later are lost permanently: the
-/// broker has no copy any more. deploy/operations/postgres.md says what production needs.
+/// A service acknowledges a message once its rows are committed; the broker then deletes it. Rows that the server loses
+/// afterwards are lost permanently. deploy/operations/postgres.md lists the settings for production.
 struct DatabaseDurability: Hashable {
-    /// Whether a commit waits for the disk's word at all.
+    /// Whether commits are flushed to disk.
     var fsync: Bool
-    /// Whether a page that a crash tore can be put together again.
+    /// Whether torn pages can be restored after a crash.
     var fullPageWrites: Bool
     /// The setting of this service's own sessions: `off`, `local`, `remote_write`, `on` or `remote_apply`.
     var synchronousCommit: String
-    /// Which standbys a commit waits for; empty for none.
+    /// The standbys that a commit waits for; empty for none.
     var synchronousStandbyNames: String
-    /// How many processes receive the server's write-ahead log now: standbys, and tools that copy it.
+    /// The number of WAL receivers now: standbys, and tools such as pg_receivewal.
     var receivers: Int
 
-    /// Any role may ask this: `pg_stat_replication` shows others' rows without their details.
-    static let question: SQL = """
+    /// The query. Any role may run it: `pg_stat_replication` counts all rows, without their details.
+    static let query: SQL = """
         SELECT current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
                current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
                (SELECT count(*) FROM pg_stat_replication)
         """
 
     static func read(_ pool: PostgresPool) async throws(PostgresError) -> DatabaseDurability {
-        guard let row = try await pool.query(question).first else {
+        guard let row = try await pool.query(query).first else {
             throw PostgresError(.decoding, operation: "read the settings", detail: "expected one row, found none")
         }
         return try DatabaseDurability(row)
     }
 
-    /// The settings that can lose a committed row, one sentence each; empty when there are none.
+    /// The settings that can lose a committed row, one sentence each.
     var risks: [String] {
         var risks: [String] = []
         if !fsync { risks.append("fsync is off: a crash of the database server can lose or damage everything") }
@@ -52,7 +52,7 @@ struct DatabaseDurability: Hashable {
 }
 
 extension DatabaseDurability {
-    /// The answer to ``question``.
+    /// Creates the settings from a row of ``query``.
     init(_ row: PostgresRow) throws(PostgresError) {
         self.init(
             fsync: try row.decode(at: 0), fullPageWrites: try row.decode(at: 1),

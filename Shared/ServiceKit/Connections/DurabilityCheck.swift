@@ -2,12 +2,12 @@ import Logging
 import Postgres
 import ServiceLifecycle
 
-/// Reads the database's durability settings at the start and every ten minutes. Risks are a warning in the log and a
-/// degraded condition of `/health/ready`; the process is given work all the same.
+/// Checks the database's durability settings at the start and every ten minutes. Risks are logged as warnings and make
+/// a condition of `/health/ready` degraded; the process stays ready.
 struct DurabilityCheck: Service {
     static let condition = "database-durability"
-    private static let pace: Duration = .seconds(600)
-    /// After a try that failed: the database is away, which another condition says.
+    private static let interval: Duration = .seconds(600)
+    /// The pause after a failed read. Another condition reports that the database is unreachable.
     private static let pauseAfterFailure: Duration = .seconds(2)
 
     private let pool: PostgresPool
@@ -17,7 +17,7 @@ struct DurabilityCheck: Service {
     init(pool: PostgresPool, readiness: Readiness, logger: Logger) {
         self.pool = pool
         self.logger = logger
-        condition = readiness.condition(Self.condition, degraded: "the database's settings were not read yet")
+        condition = readiness.condition(Self.condition, degraded: "the database's settings have not been read yet")
     }
 
     func run() async throws {
@@ -26,20 +26,21 @@ struct DurabilityCheck: Service {
     }
 
     private func readRepeatedly() async {
-        var told: [String] = []
+        var reported: [String] = []
         while !Task.isCancelled {
             let risks = try? await DatabaseDurability.read(pool).risks
             if let risks {
                 condition.set(risks.isEmpty ? .holds : .degraded(risks.joined(separator: "; ")))
-                for risk in risks where !told.contains(risk) {
+                for risk in risks where !reported.contains(risk) {
                     logger.warning(
-                        "Acknowledged events can be lost; see deploy/operations/postgres.md",
+                        "Database settings can lose acknowledged events; see deploy/operations/postgres.md",
                         metadata: [LogKey.reason: "\(risk)"])
                 }
-                told = risks
+                reported = risks
             }
-            // Cancelled: shutting down.
-            guard (try? await Task.sleep(for: risks == nil ? Self.pauseAfterFailure : Self.pace)) != nil else { return }
+            // A cancelled sleep means shutdown.
+            let pause = risks == nil ? Self.pauseAfterFailure : Self.interval
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
     }
 }

@@ -2,12 +2,12 @@ package import Messaging
 import Postgres
 
 extension Outage {
-    /// Runs `body`, telling a database that is away or not migrated yet from a mistake: the batch then waits instead of
-    /// failing. Every other error is the handler's own, a statement that ran out of time included: the batch is then
-    /// halved until the statement is short enough, or the message that makes it long is alone.
+    /// Runs `body` and throws `Outage` if the database is unreachable or not migrated: the batch then waits. Other
+    /// errors are rethrown, including time-outs: the batch is then halved until its statement is fast enough, or the
+    /// slow message is alone.
     ///
-    /// A service's statements are constant, so what the server says about their text (SQLSTATE class 42: syntax, names
-    /// and rights; 3F: the schema) is never about a message: it is a database that is not as it must be.
+    /// A service's statements are constant. Errors about their text (SQLSTATE class 42: syntax, names and rights; 3F:
+    /// schema) are therefore never caused by a message, but by a database in the wrong state.
     @discardableResult
     package static func ofDatabase<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
@@ -26,8 +26,8 @@ extension Outage {
 }
 
 extension Error {
-    /// Whether it says that the database is away, too busy, or not as it must be: a client may ask the same again later.
-    package var isDatabaseAway: Bool {
+    /// Whether the database is unreachable, overloaded or not migrated; a client may retry later.
+    package var isDatabaseUnavailable: Bool {
         switch self {
         case is Outage: true
         case let error as PostgresError: error.isOutage || error.isTimeout

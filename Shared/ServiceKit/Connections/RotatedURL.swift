@@ -1,10 +1,10 @@
 import Logging
 import Synchronization
 
-/// An address with a login that stands in a file and may change while the process runs.
+/// A URL with a login in a file that may change while the process runs.
 ///
-/// A file that is away, empty, malformed or of another kind of transport leaves the earlier address in force: a warning
-/// says so, once for each fault. No line holds the address.
+/// If the file is missing, empty, malformed, or lacks the required TLS, the previous URL stays in use; logs one warning
+/// for each fault. The log never contains the URL.
 final class RotatedURL: Sendable {
     private struct State {
         var url: String
@@ -17,7 +17,7 @@ final class RotatedURL: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter url: The address that the process started with.
+    /// - Parameter url: the URL at the start.
     init(_ key: ConfigurationKey, file path: String, url: String, allowsPlaintext: Bool, logger: Logger) {
         self.key = key
         self.path = path
@@ -26,17 +26,17 @@ final class RotatedURL: Sendable {
         state = Mutex(State(url: url))
     }
 
-    /// The address as the file has it now, or the last one that could be used. Reads the file: for threads that may block.
+    /// Returns the file's current URL, or the last valid one. Reads the file and may block.
     func current() -> String {
         let found = SettingValue.secret(inFile: path)
-        let fault = found.map(fault) ?? "it is not a readable file with the secret in it"
-        let (url, news) = state.withLock { state in
-            let isNews = fault != state.fault || (fault == nil && found != state.url)
+        let fault = found.map(fault) ?? "it is not a readable file with the secret"
+        let (url, isDue) = state.withLock { state in
+            let isDue = fault != state.fault || (fault == nil && found != state.url)
             state.fault = fault
             if let found, fault == nil { state.url = found }
-            return (state.url, isNews)
+            return (state.url, isDue)
         }
-        if news { tell(fault) }
+        if isDue { report(fault) }
         return url
     }
 
@@ -45,19 +45,19 @@ final class RotatedURL: Sendable {
         return allowsPlaintext ? nil : TransportSecurity.problem(with: url, for: key)
     }
 
-    private func tell(_ fault: String?) {
+    private func report(_ fault: String?) {
         guard let fault else {
-            logger.notice("\(key.fileName) has a new address or login; the next connection uses it")
+            logger.notice("\(key.fileName) has changed; new connections use the new URL")
             return
         }
         logger.warning(
-            "\(key.fileName) cannot be used; the earlier address and login stay in force",
+            "\(key.fileName) is invalid; the previous URL stays in use",
             metadata: [LogKey.reason: "\(fault)"])
     }
 }
 
 extension Settings {
-    /// Reads the address before each try of a connection; `nil` when the address came from a variable.
+    /// Returns a closure that reads the URL before each connection attempt; `nil` if the URL is not set as `NAME_FILE`.
     ///
     /// - Parameter key: ``ConfigurationKey/amqpURL`` or ``ConfigurationKey/databaseURL``.
     func rotation(of key: ConfigurationKey, logger: Logger) throws(ConfigurationError) -> (@Sendable () -> String?)? {

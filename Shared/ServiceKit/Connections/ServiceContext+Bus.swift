@@ -4,33 +4,32 @@ import Metrics
 package import PushProtocol
 package import ServiceLifecycle
 
-/// Two connections to the broker, the bus over them, and what runs for it.
+/// The two broker connections, the bus over them, and their services.
 package struct BusAssembly: Sendable {
     package let publisher: AMQPPublisher
     package let consumer: AMQPConsumer
     package let bus: AMQPBus
-    /// Come before the stages that use the bus: so they are shut down after them.
+    /// Run them before the stages that use the bus, so that they shut down after them.
     package let services: [any Service]
 }
 
 extension ServiceContext {
-    /// The broker of `AMQP_URL`, trusted by `AMQP_CA_FILE`.
+    /// Returns the configuration of a broker connection from `AMQP_URL` and `AMQP_CA_FILE`.
     ///
-    /// - Parameter purpose: tells this process's connections apart in the broker's list, where that of a publisher
-    ///   already ends in `out` and that of a consumer in `in`.
+    /// - Parameter purpose: a suffix of the connection's name in the broker's list. Publishers also append `out`,
+    ///   consumers `in`.
     package func amqp(_ purpose: String = "") throws(ConfigurationError) -> AMQPConfiguration {
         let suffix = purpose.isEmpty ? "" : " \(purpose)"
         return try settings.amqp(connectionName: "\(name) \(instance)\(suffix)", logger: logger)
     }
 
-    /// The bus, with three readiness conditions: that each connection is up, and that the topology is there for a stage
-    /// that takes from `queues` and publishes to `exchanges`, those queues included that take what it publishes. All
-    /// are tried for as long as it takes. Every acknowledged delivery is an observation of the timer
-    /// `heliograph_delivery_to_ack_seconds` (label `stage`).
+    /// Creates the bus and registers three readiness conditions: each connection is up, and the topology for `queues`
+    /// and `exchanges` exists, including the queues bound to them. All are retried without a limit. Records every
+    /// acknowledged delivery in the timer `heliograph_delivery_to_ack_seconds` (label `stage`).
     ///
     /// - Parameters:
-    ///   - streams: which the process reads besides (``read(_:on:apply:)``).
-    ///   - apps: whose queues are looked for; by default the apps that `queues` are for.
+    ///   - streams: the streams that the process reads (``read(_:on:apply:)``).
+    ///   - apps: the apps whose queues must exist; by default the apps of `queues`.
     package func bus(
         queues: [WorkQueue], publishingTo exchanges: [ExchangeName] = [], reading streams: [StreamName] = [],
         apps: [AppID]? = nil
@@ -46,10 +45,11 @@ extension ServiceContext {
         readiness.register("broker-out") { outgoing.state(of: publisher.state) }
         readiness.register("broker-in") { incoming.state(of: consumer.state) }
         let topology = Topology(apps: apps ?? Array(Set(queues.compactMap(\.app))))
-            .part(consuming: queues, publishingTo: exchanges, reading: streams)
+            .subset(consuming: queues, publishingTo: exchanges, reading: streams)
         let configuration = try amqp("check")
         let check = StartupCheck(
-            condition: "topology", readiness: readiness, logger: logger, waiting: "the topology was not looked at yet"
+            condition: "topology", readiness: readiness, logger: logger,
+            waiting: "the topology has not been checked yet"
         ) { [logger] in
             let problems = try await AMQPAdministrator.with(configuration, logger: logger) { administrator in
                 try await topology.verify(using: administrator)
@@ -62,16 +62,16 @@ extension ServiceContext {
     }
 }
 
-/// A reader of a stream, and what runs for it.
+/// A stream reader and its services.
 package struct StreamAssembly: Sendable {
     package let reader: StreamReader
-    /// Come after the bus's, and before what depends on the stream.
+    /// Run them after the bus's services, and before services that use the stream.
     package let services: [any Service]
 }
 
 extension ServiceContext {
-    /// Reads a stream on a connection of its own, with a readiness condition by its name: that it was read to its end
-    /// once. That it is interrupted later is told, and does not take the process out of service.
+    /// Reads a stream on a separate connection. Registers a readiness condition with the stream's name, which holds
+    /// once the stream was read to its end. Later interruptions make it degraded; the process stays ready.
     package func read(
         _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void
     ) throws(ConfigurationError) -> StreamAssembly {
@@ -79,7 +79,7 @@ extension ServiceContext {
         let reader = StreamReader(
             stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply)
         readiness.register(stream.rawValue) {
-            switch reader.condition {
+            switch reader.status {
             case .following: .holds
             case .reading(let trouble): .waiting(trouble ?? "\(stream.rawValue) is being read")
             case .interrupted(let trouble): .degraded(trouble)
@@ -88,9 +88,10 @@ extension ServiceContext {
         return StreamAssembly(reader: reader, services: [consumer, reader])
     }
 
-    /// A stage on `bus`, with a readiness condition: nothing it depends on is away, and its queues can be consumed.
+    /// Creates a stage on `bus` with a readiness condition: its dependencies are reachable, and its queues are
+    /// consumed.
     ///
-    /// - Parameter name: tells it from the process's other stages.
+    /// - Parameter name: the condition's name, unique in the process.
     package func stage(
         _ name: String = "stage", queues: [WorkQueue],
         policy: @escaping @Sendable (WorkQueue) -> StagePolicy = { _ in StagePolicy() }, on bus: BusAssembly,
@@ -111,8 +112,8 @@ extension ServiceContext {
         return stage
     }
 
-    /// How long a stage may finish what it has begun: four fifths of `HELIOGRAPH_SHUTDOWN_DEADLINE`. What is cut short then
-    /// goes back to the broker while there is still time for it.
+    /// The time for a stage to finish its batches: four fifths of `HELIOGRAPH_SHUTDOWN_DEADLINE`. The rest of the time
+    /// is for requeueing unfinished messages.
     var drainDeadline: Duration {
         get throws(ConfigurationError) { try settings.duration(.shutdownDeadline) * 4 / 5 }
     }

@@ -1,36 +1,36 @@
 package import Postgres
 package import ServiceLifecycle
 
-/// A pool, and what runs for it.
+/// A database pool and its services.
 package struct DatabaseAssembly: Sendable {
     package let pool: PostgresPool
-    /// Come before whatever uses the pool.
+    /// Run them before the services that use the pool.
     package let services: [any Service]
 }
 
 extension ServiceContext {
-    /// The database of `DATABASE_URL`.
+    /// Returns the configuration of the database of `DATABASE_URL`.
     ///
-    /// - Parameter poolSize: How many connections; the configuration's number by default.
+    /// - Parameter poolSize: the maximum of connections; by default `DATABASE_POOL_SIZE`.
     package func postgres(poolSize: Int? = nil) throws(ConfigurationError) -> PostgresConfiguration {
-        let usual = try settings.integer(.databasePoolSize)
+        let configuredSize = try settings.integer(.databasePoolSize)
         return try settings.postgres(
-            poolSize: poolSize ?? usual, applicationName: "heliograph-\(name)", logger: logger)
+            poolSize: poolSize ?? configuredSize, applicationName: "heliograph-\(name)", logger: logger)
     }
 
-    /// A pool on the database, with two readiness conditions: that it answers, and that `schema` has been migrated to
-    /// at least the version this build was written for. Both are tried for as long as it takes. A third condition is
-    /// degraded while the server's settings can lose a committed row.
+    /// Creates a database pool and registers two readiness conditions: the database is reachable, and `schema` has at
+    /// least the migration that this build needs. Both are retried without a limit. A third condition is degraded while
+    /// the server's settings can lose a committed row.
     ///
-    /// - Parameter migration: the number of the last migration in the service's own folder. A newer one is fine:
-    ///   migrations are made so that the release before them still works.
+    /// - Parameter migration: the number of the last migration in the service's folder. A newer schema is compatible:
+    ///   migrations keep the previous release working.
     package func database(schema: String, migration: Int) throws(ConfigurationError) -> DatabaseAssembly {
         let pool = PostgresPool(configuration: try postgres(), logger: logger)
         readiness.register("database") {
-            pool.isAvailable ? .holds : .waiting("the database of DATABASE_URL cannot be reached")
+            pool.isAvailable ? .holds : .waiting("the database of DATABASE_URL is unreachable")
         }
         let check = StartupCheck(
-            condition: "schema", readiness: readiness, logger: logger, waiting: "the schema was not looked at yet"
+            condition: "schema", readiness: readiness, logger: logger, waiting: "the schema has not been checked yet"
         ) {
             let version = try await PostgresMigrator.currentVersion(schema: schema, pool: pool)
             guard version < migration else { return nil }

@@ -3,9 +3,10 @@ package import Logging
 package import Postgres
 
 extension Settings {
-    /// The broker of `AMQP_URL`, trusted by `AMQP_CA_FILE`. `AMQP_URL_FILE` is read again before each connection.
+    /// Returns a broker configuration from `AMQP_URL` and `AMQP_CA_FILE`. `AMQP_URL_FILE` is read again before each
+    /// connection.
     ///
-    /// - Parameter connectionName: How the broker lists the connections.
+    /// - Parameter connectionName: the name in the broker's list of connections.
     package func amqp(connectionName: String, logger: Logger) throws(ConfigurationError) -> AMQPConfiguration {
         let url = try string(.amqpURL)
         let caFile = try optionalString(.amqpCAFile)
@@ -20,9 +21,9 @@ extension Settings {
         }
     }
 
-    /// The database of `DATABASE_URL`. `DATABASE_URL_FILE` is read again before each connection.
+    /// Returns a database configuration from `DATABASE_URL`. `DATABASE_URL_FILE` is read again before each connection.
     ///
-    /// - Parameter applicationName: How the server lists the connections.
+    /// - Parameter applicationName: the name in the server's `pg_stat_activity`.
     package func postgres(
         poolSize: Int, applicationName: String, logger: Logger
     ) throws(ConfigurationError) -> PostgresConfiguration {

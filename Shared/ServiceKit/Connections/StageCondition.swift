@@ -2,15 +2,17 @@ import AMQP
 import Messaging
 import PushProtocol
 
-/// Whether a stage does its work, as its queues and their consumer tell it.
+/// The readiness condition of a stage, from the state of its queues and their consumer.
 enum StageCondition {
-    /// - Parameter waiting: the queues that cannot be consumed; one without an error is only being subscribed to. While
-    ///   there is no connection they all wait, which is another condition's to say.
+    /// Returns the state.
+    ///
+    /// - Parameter waiting: the queues without a consumer; one without an error is being subscribed to. Ignored without
+    ///   a connection, which another condition reports.
     static func state(
         of queues: [QueueStatus], on connection: AMQPConnectionState, waiting: [String: AMQPError?]
     ) -> Readiness.State {
         for status in queues {
-            switch status.condition {
+            switch status.state {
             case .holding(let what): return .waiting("holding the messages of \(status.queue.name): \(what)")
             case .starting: return .waiting("\(status.queue.name) is not consumed yet")
             case .consuming:

@@ -1,10 +1,10 @@
 import Logging
 import ServiceLifecycle
 
-/// A readiness condition that holds once a check has passed: something outside that must be as this build expects it.
+/// A readiness condition that holds once a check of an external dependency has passed.
 ///
-/// The check is repeated, ever less often, until it passes; the process lives meanwhile and says why it is not ready.
-/// Stopping and starting over would try no better.
+/// Repeats the check with growing pauses until it passes. The process keeps running and reports the reason; a restart
+/// would not help.
 struct StartupCheck: Service {
     private static let pauses: [Duration] = [.milliseconds(200), .milliseconds(500), .seconds(1), .seconds(2)]
     private static let longestPause: Duration = .seconds(5)
@@ -14,7 +14,7 @@ struct StartupCheck: Service {
     private let logger: Logger
     private let check: @Sendable () async throws -> String?
 
-    /// - Parameter check: the reason why it does not hold, or `nil`; an error it throws is a reason too.
+    /// - Parameter check: returns the reason for which the condition does not hold, or `nil`. An error is a reason too.
     init(
         condition name: String, readiness: Readiness, logger: Logger, waiting: String,
         check: @escaping @Sendable () async throws -> String?
@@ -32,17 +32,17 @@ struct StartupCheck: Service {
 
     private func repeatUntilItHolds() async {
         var attempt = 0
-        var told: String?
+        var lastReason: String?
         while let reason = await reason() {
             condition.set(.waiting(reason))
-            if reason != told {
+            if reason != lastReason {
                 logger.warning(
                     "Not ready", metadata: [LogKey.condition: "\(name)", LogKey.reason: "\(reason)"])
-                told = reason
+                lastReason = reason
             }
             let pause = attempt < Self.pauses.count ? Self.pauses[attempt] : Self.longestPause
             attempt += 1
-            // Cancelled: shutting down.
+            // A cancelled sleep means shutdown.
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
         condition.set(.holds)

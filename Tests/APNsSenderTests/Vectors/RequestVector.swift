@@ -2,16 +2,17 @@ import FoundationEssentials
 import PushProtocol
 import Testing
 
-/// A request vector of the reference (E.1): what goes in, and exactly what reaches the wire.
+/// A request vector (ProviderFacts.md §E): a content and the resulting request.
 ///
-/// One addition is ours: what a person would see twice carries its notification id as its collapse id.
+/// In addition, visible pushes have their notification id as collapse id.
 struct RequestVector: Sendable, CustomTestStringConvertible {
     let name: String
     var content: Content
-    /// From the moment of sending.
-    var lives: Duration?
+    /// The lifetime from the time of sending.
+    var lifetime: Duration?
     var token: String
-    /// The `apns-*` headers besides `apns-id`, `apns-expiration` of what lives, and a default `apns-collapse-id`.
+    /// The `apns-*` headers, without `apns-id`, `apns-expiration` from the lifetime, and the default
+    /// `apns-collapse-id`.
     let headers: [String: String]
     let body: String
 
@@ -21,14 +22,14 @@ struct RequestVector: Sendable, CustomTestStringConvertible {
     static let t1 = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
     static let t2 = t1 + t1 + t1.prefix(32)
 
-    /// The token in the path: lower-case hex, whatever it came as.
+    /// The token in the path, in lower-case hexadecimal.
     var hexToken: String { name == "A24" ? Self.t1 : token }
 
-    /// All `apns-*` headers of the request to a target, sent at `now`.
+    /// All `apns-*` headers of the request to `target`, sent at `now`.
     func headers(to target: Push.Target, now: Timestamp) -> [String: String] {
         var headers = headers
         headers["apns-id"] = target.pushID.uuidString.lowercased()
-        if let lives { headers["apns-expiration"] = String((now + lives).seconds) }
+        if let lifetime { headers["apns-expiration"] = String((now + lifetime).seconds) }
         let isSeen = headers["apns-push-type"] == "alert" || headers["apns-push-type"] == "background"
         if isSeen, headers["apns-collapse-id"] == nil {
             headers["apns-collapse-id"] = target.notification.uuidString.lowercased()
@@ -39,7 +40,7 @@ struct RequestVector: Sendable, CustomTestStringConvertible {
 
 extension RequestVector {
     private static func vector(
-        _ name: String, _ content: Content, lives: Duration? = nil, token: String = t1, type: String = "alert",
+        _ name: String, _ content: Content, lifetime: Duration? = nil, token: String = t1, type: String = "alert",
         topic: String = "", wholeTopic: String? = nil, priority: String? = "10", expiration: String? = nil,
         collapse: String? = nil, _ body: String
     ) -> RequestVector {
@@ -48,7 +49,7 @@ extension RequestVector {
         headers["apns-expiration"] = expiration
         headers["apns-collapse-id"] = collapse
         return RequestVector(
-            name: name, content: content, lives: lives, token: token, headers: headers, body: body)
+            name: name, content: content, lifetime: lifetime, token: token, headers: headers, body: body)
     }
 
     static func override(_ type: String, _ payload: JSONValue, _ headers: [String: String] = [:]) -> Content {
@@ -61,7 +62,7 @@ extension RequestVector {
             "A02", Content(title: "Hi", body: "Yo", apns: APNsOverride(headers: ["apns-expiration": "0"])),
             expiration: "0", #"{"aps":{"alert":{"body":"Yo","title":"Hi"}}}"#),
         vector(
-            "A03", Content(title: "Hi", body: "Yo"), lives: .seconds(3600),
+            "A03", Content(title: "Hi", body: "Yo"), lifetime: .seconds(3600),
             #"{"aps":{"alert":{"body":"Yo","title":"Hi"}}}"#),
         vector(
             "A04", Content(silent: true, apns: APNsOverride(payload: ["k": "v", "n": 42])), type: "background",

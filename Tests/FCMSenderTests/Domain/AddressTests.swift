@@ -3,9 +3,9 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
-@testable import PushWires
+@testable import Providers
 
-/// Whom a message may be for (`push-protocols` B.2, B.3).
+/// Targets of FCM messages (ProviderFacts.md §B.2, §B.3).
 @Suite struct AddressTests {
     private func address(_ text: String, _ kind: Push.Address?) -> Result<FCMAddress, LocalRejection> {
         Result { () throws(LocalRejection) in try FCMAddress(.sample(token: text, address: kind)) }
@@ -16,7 +16,7 @@ import Testing
         return rejection
     }
 
-    @Test func `a token and an FID go under their own names, as they are`() throws {
+    @Test func `tokens and FIDs have their own member, unchanged`() throws {
         #expect(try address("a:B_c", nil).get() == FCMAddress(.sample(token: "a:B_c")))
         #expect(try address("f1", .fid).get().member == "fid")
         for kind in [nil, Push.Address.fid] {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a topic goes without the SDKs' prefix`() throws {
+    @Test func `a topic is sent without the SDKs' prefix`() throws {
         for text in ["news", "/topics/news"] { #expect(try address(text, .topic).get().text == "news") }
         #expect(try address("a-_.~%9Z" + String(repeating: "x", count: 892), .topic).get().text.count == 900)
         for text in ["", "/topics/", "a/b", "a b", "ü", "/topics//topics/a", String(repeating: "x", count: 901)] {
@@ -38,7 +38,7 @@ import Testing
         "'a' in topics", "'a' in topics && 'b' in topics", "!('a' in topics)", "!!'a' in topics",
         "('a' in topics || 'b' in topics) && !'c' in topics", " 'a'  in  topics||'b' in topics ",
         "'a' in topics&&'b' in topics&&'c' in topics&&'d' in topics&&'e' in topics",
-    ]) func `a condition goes unchanged`(text: String) throws {
+    ]) func `a condition is sent unchanged`(text: String) throws {
         #expect(try address(text, .condition).get() == address(text, .condition).get())
         #expect(try address(text, .condition).get().text == text)
     }
@@ -50,7 +50,7 @@ import Testing
         "!", "()",
         "'a' in topics&&'b' in topics&&'c' in topics&&'d' in topics&&'e' in topics||'f' in topics",
         String(repeating: "(", count: 2000) + "'a' in topics" + String(repeating: ")", count: 2000),
-    ]) func `what is no condition, or names more than five topics, is refused`(text: String) {
+    ]) func `invalid conditions and those with more than five topics are rejected`(text: String) {
         #expect(rejection(text, .condition) == LocalRejection("malformed-condition"))
     }
 }

@@ -4,19 +4,19 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
-@testable import PushWires
+@testable import Providers
 
-/// The message copied from a content's text: it agrees with the one rendered as a value, or leaves the content to that.
+/// The fast message encoder: its output equals the rendered message, or it returns `nil`.
 @Suite struct MessageWritingTests {
-    private let wire = FCMWire(project: "demo-project")
+    private let codec = FCMCodec(project: "demo-project")
 
     private func request(to target: Push.Target, of push: Push) -> Result<ProviderRequest, LocalRejection> {
         Result { () throws(LocalRejection) in
-            try wire.request(to: target, from: wire.render(push, now: .sample))
+            try codec.request(to: target, from: codec.render(push, now: .sample))
         }
     }
 
-    @Test func `a push as it came and the same push as a value make the same requests`() throws {
+    @Test func `a push from the bus and the same decoded push produce equal requests`() throws {
         var random = SplitMix(seed: 31)
         var copied = 0
         for _ in 0..<3000 {
@@ -25,11 +25,11 @@ import Testing
                 provider: .fcm, targets: badges.map { .sample(token: "fcm\"Tok_1:APA", badge: $0) })
             value.content = Content.random(&random)
             let near = Timestamp.sample + .milliseconds(Int.random(in: -5000...5000, using: &random))
-            // Anybody may have written what is no moment of ours.
+            // Times outside the range of a date.
             let far = [Timestamp(milliseconds: .min), Timestamp(milliseconds: .max)].randomElement(using: &random)
             value.expiresAt = [nil, nil, near, near, far].randomElement(using: &random)!
             let came = try Push.decode(wireBody: try value.wireBody())
-            if let text = came.contentText,
+            if let text = came.encodedContent,
                 FCMMessage.write(text, badge: badges[0], expiresAt: came.expiresAt, now: .sample) != nil
             {
                 copied += 1
@@ -47,15 +47,15 @@ import Testing
             ["o": ["k": [1, "q\"\n\\"]]], ["from": "x"], ["gcmx": "x"], ["google": "x"], ["message_type": "x"],
             ["message_typ": "x", "fro": "x", "g": "x"], nil,
         ] as [[String: JSONValue]?], [nil, "app://x/\"1\""] as [String?])
-    func `data become a string map, with the link in its place`(data: [String: JSONValue]?, link: String?) throws {
+    func `data becomes a string map, with deep_link in sorted order`(data: [String: JSONValue]?, link: String?) throws {
         var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
         value.content = Content(title: "a", deepLink: link, data: data)
         let came = try Push.decode(wireBody: try value.wireBody())
-        #expect(came.contentText != nil)
+        #expect(came.encodedContent != nil)
         #expect(request(to: came.targets[0], of: came) == request(to: value.targets[0], of: value))
     }
 
-    @Test func `what is as long as it may be is sent either way, and what is longer by either`() throws {
+    @Test func `the size limit is the same for encoded and decoded contents`() throws {
         for length in 4000...4100 {
             var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
             value.content = Content(body: String(repeating: "x", count: length), data: ["a": 5])
@@ -64,22 +64,22 @@ import Testing
         }
     }
 
-    @Test func `contents that are laid over, and those with a collapse key, are read`() throws {
+    @Test func `contents with overrides or a collapse key are decoded`() throws {
         for content in [
             Content(title: "a", collapseKey: "k"), Content(title: "a", fcm: FCMOverride(validateOnly: true)),
         ] {
             var value = Push.sample(provider: .fcm, targets: [.sample(token: "t")])
             value.content = content
             let came = try Push.decode(wireBody: try value.wireBody())
-            let text = came.contentText.flatMap { FCMMessage.write($0, badge: nil, expiresAt: nil, now: .sample) }
+            let text = came.encodedContent.flatMap { FCMMessage.write($0, badge: nil, expiresAt: nil, now: .sample) }
             #expect(text == nil)
             #expect(request(to: came.targets[0], of: came) == request(to: value.targets[0], of: value))
         }
     }
 
     @Test func `a probe is a dry run to a topic`() throws {
-        let lane = LaneKey(app: AppID(rawValue: "demo")!, environment: .production)
-        let probe = Push.probe(of: lane, provider: .fcm, now: .sample)
+        let route = ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production)
+        let probe = Push.probe(of: route, provider: .fcm, now: .sample)
         let request = try request(to: probe.targets[0], of: probe).get()
         let body = try WireCoding.decode(JSONValue.self, from: request.body)
         #expect(body["validate_only"] == true)

@@ -8,7 +8,7 @@ import Testing
 @testable import FCMSender
 
 @Suite(.timeLimit(.minutes(2))) struct OAuthGrantTests {
-    /// Made for these tests, and of no use to anybody.
+    /// A key generated for these tests.
     static let key = TestKey.rsa
 
     private static func file(key: String = key, extra: [String: JSONValue] = [:]) throws -> [UInt8] {
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [#""expires_in":3599"#, #""expires_in":"3599""#])
-    func `an access token is renewed five minutes early, whichever way its life is written`(life: String) throws {
+    func `an access token is renewed five minutes early, for a number and a string lifetime`(life: String) throws {
         let minted = try OAuthGrant.credential(
             status: 200, body: Array(#"{"access_token":"AT","token_type":"Bearer",\#(life)}"#.utf8))
         #expect(minted.authorization == "Bearer AT")
@@ -56,7 +56,7 @@ import Testing
         (400, #"{"error":"temporarily_unavailable"}"#),
         (200, "{}"), (200, "<html>"), (200, #"{"access_token":"a b","expires_in":1}"#),
         (200, #"{"access_token":"a","expires_in":0}"#),
-    ]) func `what passes by itself is tried again`(status: Int, body: String) {
+    ]) func `transient token errors are retried`(status: Int, body: String) {
         let error = #expect(throws: CredentialError.self) {
             try OAuthGrant.credential(status: status, body: Array(body.utf8))
         }
@@ -66,18 +66,18 @@ import Testing
         }
     }
 
-    @Test func `an access token without its lifetime is told apart from no access token`() {
+    @Test func `a missing lifetime and a missing access token have different errors`() {
         func reason(_ body: String) -> String? {
             let error = #expect(throws: CredentialError.self) {
                 try OAuthGrant.credential(status: 200, body: Array(body.utf8))
             }
             return error?.description
         }
-        #expect(reason(#"{"access_token":"a"}"#)?.contains("without a usable expires_in") == true)
-        #expect(reason(#"{"expires_in":3599}"#)?.contains("holds no access token") == true)
+        #expect(reason(#"{"access_token":"a"}"#)?.contains("no valid expires_in") == true)
+        #expect(reason(#"{"expires_in":3599}"#)?.contains("has no access token") == true)
     }
 
-    @Test func `the token endpoint's word is made printable`() {
+    @Test func `the token endpoint's error text is sanitized`() {
         let error = #expect(throws: CredentialError.self) {
             try OAuthGrant.credential(status: 400, body: Array(#"{"error":"in\nva\u0000lid"}"#.utf8))
         }
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [(400, #"{"error":"invalid_grant"}"#), (401, #"{"error":"invalid_client"}"#), (403, "")])
-    func `what a person has to mend is told as such`(status: Int, body: String) {
+    func `permanent token errors are reported as refused`(status: Int, body: String) {
         let error = #expect(throws: CredentialError.self) {
             try OAuthGrant.credential(status: status, body: Array(body.utf8))
         }
@@ -95,13 +95,13 @@ import Testing
         }
     }
 
-    @Test func `O02 O03: one call serves everybody until the last five minutes`() async throws {
+    @Test func `O02 O03: one access token serves all callers until five minutes before its end`() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path()
         try Data(try Self.file()).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let calls = Mutex<[String]>([]), uptime = Mutex(Duration.zero)
         let clock = SenderClock(now: { .sample }, uptime: { uptime.withLock { $0 } }, sleep: { _ in })
-        let token = AccessToken(keyFile: path, project: "demo-project", tokenURL: nil) { url, _ in
+        let token = AccessTokenProvider(keyFile: path, project: "demo-project", tokenURL: nil) { url, _ in
             let count = calls.withLock { calls in
                 calls.append(url)
                 return calls.count
@@ -127,7 +127,7 @@ import Testing
         #expect(calls.withLock(\.count) == 2)
     }
 
-    @Test func `a key file that cannot be used is refused by name, and what is in it is not told`() async throws {
+    @Test func `given an unusable key file, then the error names the file without its contents`() async throws {
         let missing = #expect(throws: CredentialError.self) { try ServiceAccount.load(path: "/nonexistent.json") }
         #expect(missing?.description.contains("/nonexistent.json") == true)
         #expect(throws: CredentialError.self) { try ServiceAccount(Array("not json".utf8), path: "a.json") }

@@ -4,16 +4,16 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
-@testable import PushWires
+@testable import Providers
 
-/// The reference's request vectors, as far as a push can say them.
+/// The FCM request vectors that a push can express.
 @Suite struct RequestVectorTests {
-    private let wire = FCMWire(project: "demo-project")
+    private let codec = FCMCodec(project: "demo-project")
     private let target = Push.Target.sample(token: "fcmTok_1:APA91bExample")
 
     private func message(_ content: Content, expiresAt: Timestamp? = nil) throws -> JSONValue {
         let push = Push.sample(content, provider: .fcm, expiresAt: expiresAt, targets: [target])
-        let request = try wire.request(to: target, from: wire.render(push, now: .sample))
+        let request = try codec.request(to: target, from: codec.render(push, now: .sample))
         #expect(request.path == "/v1/projects/demo-project/messages:send")
         #expect(request.headers == [ProviderHeader("content-type", "application/json")])
         let body = try WireCoding.decode(JSONValue.self, from: request.body)
@@ -24,7 +24,7 @@ import Testing
     private func rejection(_ content: Content) -> LocalRejection? {
         let push = Push.sample(content, provider: .fcm, targets: [target])
         do throws(LocalRejection) {
-            _ = try wire.request(to: target, from: wire.render(push, now: .sample))
+            _ = try codec.request(to: target, from: codec.render(push, now: .sample))
             return nil
         } catch {
             return error
@@ -33,7 +33,7 @@ import Testing
 
     private var id: JSONValue { .string(target.notification.uuidString.lowercased()) }
 
-    @Test func `F01: title and body for one token, replaced on screen by a repeat of itself`() throws {
+    @Test func `F01: title and body for one token, with a tag and collapse id for duplicates`() throws {
         #expect(
             try message(Content(title: "T", body: "B")) == [
                 "token": "fcmTok_1:APA91bExample", "notification": ["title": "T", "body": "B"],
@@ -42,7 +42,7 @@ import Testing
             ])
     }
 
-    @Test func `F02: data holds strings only; what is not one travels as its JSON text`() throws {
+    @Test func `F02: data is a string map; other values become their JSON text`() throws {
         let content = Content(
             body: "B", deepLink: "app://x/1",
             data: ["n": 42, "b": true, "s": "x", "o": ["k": [1, nil]], "d": 0.5, "z": nil])
@@ -53,7 +53,7 @@ import Testing
             ])
     }
 
-    @Test func `F03 F05: expiration becomes a ttl, whole seconds, from none to four weeks`() throws {
+    @Test func `F03 F05: the expiration becomes a ttl of whole seconds, up to four weeks`() throws {
         for (ttl, text) in [(3600, "3600s"), (0, "0s"), (-5, "0s"), (10_000_000, "2419200s")] {
             let message = try message(Content(body: "B"), expiresAt: .sample + .seconds(ttl))
             #expect(message[path: "android.ttl"] == .string(text))
@@ -61,7 +61,7 @@ import Testing
         #expect(try message(Content(body: "B"))[path: "android.ttl"] == nil)
     }
 
-    @Test func `expiration becomes a TTL of web push, unless the content has one`() throws {
+    @Test func `the expiration becomes a Web Push TTL, unless the content has one`() throws {
         let content = Content(title: "T", body: "B")
         let soon = Timestamp.sample + .seconds(90)
         #expect(try message(content, expiresAt: soon)["webpush"] == ["headers": ["TTL": "90"]])
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a collapse id for Apple is held to its 64 bytes of UTF-8`() {
+    @Test func `a collapse id for Apple is limited to 64 bytes of UTF-8`() {
         func problem(_ id: String, name: String = "apns-collapse-id") -> String? {
             let headers = JSONValue.object([name: .string(id)])
             return rejection(Content(body: "B", fcm: FCMOverride(message: ["apns": ["headers": headers]])))?.reason
@@ -87,7 +87,7 @@ import Testing
         #expect(rejection(Content(body: "B", collapseKey: "a\nb"))?.reason == "collapse-id-not-a-header-value")
     }
 
-    @Test func `a silent push shows nothing on either platform`() throws {
+    @Test func `a background push displays nothing on either platform`() throws {
         let content = Content(
             title: "T", body: "B", badge: 1, sound: "s", data: ["k": "v"], silent: true, collapseKey: "sync")
         #expect(
@@ -101,7 +101,7 @@ import Testing
             ])
     }
 
-    @Test func `what a platform can show is told in its own words`() throws {
+    @Test func `neutral members are rendered for each platform`() throws {
         let content = Content(
             title: "T", subtitle: "S", body: "B", badge: 3, sound: "default", category: "c", thread: "t",
             image: "https://e.org/i.png", interruptionLevel: .timeSensitive, collapseKey: "k")
@@ -118,7 +118,7 @@ import Testing
             ])
     }
 
-    @Test func `F11: the content's own fcm message is laid over the rendering`() throws {
+    @Test func `F11: the content's fcm message is merged into the rendering`() throws {
         let content = Content(
             body: "B",
             fcm: FCMOverride(message: [
@@ -131,15 +131,15 @@ import Testing
         #expect(message[path: "android.priority"] == "HIGH")
     }
 
-    @Test func `a token with characters of JSON stays one string`() throws {
+    @Test func `a token with JSON syntax characters stays one string`() throws {
         let odd = Push.Target.sample(token: #"a"b\c{}"#)
         let push = Push.sample(provider: .fcm, targets: [odd])
-        let request = try wire.request(to: odd, from: wire.render(push, now: .sample))
+        let request = try codec.request(to: odd, from: codec.render(push, now: .sample))
         let body = try WireCoding.decode(JSONValue.self, from: request.body)
         #expect(body[path: "message.token"] == #"a"b\c{}"#)
     }
 
-    @Test func `a message is written once for each badge, and filled for each target`() throws {
+    @Test func `a message is encoded once for each badge and completed for each target`() throws {
         let targets = (0..<500).map { Push.Target.sample(token: "t\($0)", badge: $0 % 2 == 0 ? 1 : 2) }
         let push = Push.sample(provider: .fcm, targets: targets)
         let rendering = FCMRendering(push, now: .sample)
@@ -150,7 +150,7 @@ import Testing
         #expect(messages.count == 2)
         for target in targets {
             let body = try WireCoding.decode(
-                JSONValue.self, from: try wire.request(to: target, from: rendering).body)
+                JSONValue.self, from: try codec.request(to: target, from: rendering).body)
             #expect(body[path: "message.token"]?.string == target.token.secret)
             #expect(
                 body[path: "message.android.notification.tag"]?.string == target.notification.uuidString.lowercased())
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: ["from", "message_type", "google.x", "gcm.x", "gcm.notification.y", "googleMaps"])
-    func `F13: reserved data keys are refused`(key: String) {
+    func `F13: reserved data keys are rejected`(key: String) {
         #expect(rejection(Content(body: "B", data: [key: "v"]))?.reason == "fcm-reserved-data-key:data")
     }
 
@@ -171,7 +171,7 @@ import Testing
         #expect(rejection(Content(body: "B", fcm: .init(message: ["android": ["ttl": "1.500000000s"]]))) == nil)
     }
 
-    @Test func `notification and data may fill 4096 bytes and no more`() {
+    @Test func `notification and data may have 4096 bytes and no more`() {
         let frame = #"{"body":""}"#.utf8.count
         #expect(rejection(Content(body: String(repeating: "a", count: 4096 - frame))) == nil)
         #expect(

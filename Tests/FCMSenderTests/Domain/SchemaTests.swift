@@ -3,11 +3,11 @@ import PushSending
 import TestSupport
 import Testing
 @testable import FCMSender
-@testable import PushWires
+@testable import Providers
 
-/// The content's own `message` against the schema of `push-protocols` B.3, and the limits on what comes of it.
+/// The content's `message` against FCM's schema and limits (ProviderFacts.md §B.3).
 @Suite struct SchemaTests {
-    /// Every member there is but `android_v2`, with a value it may have.
+    /// Every member except `android_v2`, with a valid value.
     static let everything: JSONValue = [
         "notification": ["title": "T", "body": "B", "image": "https://e.org/i.png"],
         "data": ["k": "v"],
@@ -61,13 +61,13 @@ import Testing
             })
     }
 
-    @Test func `every member of the schema passes, and stays as it is`() throws {
+    @Test func `every member of the schema is accepted unchanged`() throws {
         #expect(rejection(Self.everything) == nil)
         #expect(try FCMSchema.read(Self.everything) == Self.everything)
         #expect(rejection(["android_v2": ["whatever": 1]]) == nil)
     }
 
-    @Test func `lowerCamelCase names mean the same members`() throws {
+    @Test func `lowerCamelCase names are accepted`() throws {
         let cased = Self.camelCased(Self.everything, verbatim: ["payload", "data", "headers"])
         #expect(cased[path: "android.notification.channelId"] == "c")
         #expect(try FCMSchema.read(cased) == Self.everything)
@@ -142,16 +142,16 @@ import Testing
             ("fcm-not-https:webpush.fcm_options.link", ["webpush": ["fcm_options": ["link": "http://x"]]]),
             ("fcm-reserved-data-key:android.data", ["android": ["data": ["googlex": "v"]]]),
         ] as [(String, JSONValue)])
-    func `what FCM would refuse is refused by its path`(reason: String, message: JSONValue) {
+    func `an invalid message is rejected with the path of the fault`(reason: String, message: JSONValue) {
         #expect(rejection(message) == reason)
     }
 
-    @Test func `a member that FCM does not know is named in visible ASCII, and not at any length`() throws {
+    @Test func `the name of an unknown member is sanitized and limited`() throws {
         let name = "a\n\u{0}b" + String(repeating: "x", count: 1000)
         #expect(rejection([name: 1]) == "fcm-unknown-member:ab" + String(repeating: "x", count: 62))
     }
 
-    @Test func `a null takes away what was rendered, and only there`() throws {
+    @Test func `null removes a rendered member, and stays in verbatim objects`() throws {
         let content = Content(
             title: "T", body: "B", sound: "s",
             fcm: FCMOverride(message: [
@@ -163,12 +163,12 @@ import Testing
         #expect(
             message == [
                 "notification": ["body": "B"],
-                "android": ["priority": "HIGH", "notification": ["tag": .string(FCMMessage.notificationGap)]],
+                "android": ["priority": "HIGH", "notification": ["tag": .string(FCMMessage.notificationIDPlaceholder)]],
                 "webpush": ["notification": ["x": nil]],
             ])
     }
 
-    @Test func `whoever writes android_v2 gets it in place of what is rendered for Android`() throws {
+    @Test func `android_v2 replaces the rendered android member`() throws {
         let content = Content(body: "B", fcm: FCMOverride(message: ["androidV2": ["x": 1]]))
         let message = try FCMMessage(content: content, badge: nil, expiresAt: nil, now: .sample).rendered
         #expect(message["android"] == nil && message["android_v2"] == ["x": 1])
@@ -179,7 +179,7 @@ import Testing
             ("0s", false, 0, 0), ("3600s", false, 3600, 0), ("1.5s", false, 1, 500_000_000),
             ("-0.000000001s", true, 0, 1),
         ] as [(String, Bool, Int64, Int64)])
-    func `a duration is seconds with a fraction`(text: String, isNegative: Bool, seconds: Int64, nanoseconds: Int64)
+    func `a duration has seconds and a fraction`(text: String, isNegative: Bool, seconds: Int64, nanoseconds: Int64)
         throws
     {
         let duration = try #require(FCMDuration(text))
@@ -188,5 +188,5 @@ import Testing
     }
 
     @Test(arguments: ["", "s", "1", "1.s", ".5s", "1e3s", "1.0000000001s", " 1s", "1 s", "+1s"])
-    func `nothing else is a duration`(text: String) { #expect(FCMDuration(text) == nil) }
+    func `other texts are not durations`(text: String) { #expect(FCMDuration(text) == nil) }
 }

@@ -11,7 +11,7 @@ import Testing
     ) -> Evidence {
         Evidence(
             key: .init(notification: Batches.notification(1), device: Batches.device(1)),
-            lane: FeedbackLane(app: Batches.app, origin: .apns, environment: environment), verdict: .suspect,
+            lane: FeedbackRoute(app: Batches.app, origin: .apns, environment: environment), verdict: .suspect,
             reason: reason, goneSince: nil, registeredAt: Batches.registered, observedAt: .start,
             suspicions: suspicions, trace: Trace(id: Batches.sender, correlation: "e", causation: "p"))
     }
@@ -19,7 +19,7 @@ import Testing
     private let rule = SuspicionRule()
 
     private func judge(
-        _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil, storms: [LanePulse.Storm] = []
+        _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil, storms: [RouteHealth.BadTokenSpike] = []
     ) -> Judgement {
         (rule ?? self.rule).judge(evidence, acceptedAt: acceptedAt, storms: storms)
     }
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `B08: what was suspected while a sender doubted its lane is not believed`() {
-        let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start + .seconds(5))
+        let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start + .seconds(5))
         for offset in [-60, -30, 0, 5] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)

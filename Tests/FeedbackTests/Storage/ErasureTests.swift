@@ -101,11 +101,11 @@ import Testing
             let batch = Batches.batch(Self.gone, devices: [1, 2, 3, 4], answered: 100)
             try await feedback.evidence.record([batch])
             let handler = ErasureHandler(store: ErasureStore(feedback.pool))
-            func event(_ past: DeviceEvent.Past, _ device: Int?, revokes: Timestamp? = nil) throws -> Delivery<
+            func event(_ change: DeviceEvent.Change, _ device: Int?, revokes: Timestamp? = nil) throws -> Delivery<
                 DeviceEvent
             > {
                 let event = DeviceEvent(
-                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Batches.app, past: past,
+                    trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Batches.app, change: change,
                     user: UserID(rawValue: "7")!,
                     device: device.map {
                         DeviceEvent.Device(

@@ -86,7 +86,7 @@ import Testing
                         answered: 100, refusedFID: "UNREGISTERED")
                 ])
                 feedback.clock.advance(by: .seconds(120))
-                try await feedback.judge(FeedbackLane(app: Batches.app, origin: .fcm, environment: .production))
+                try await feedback.judge(FeedbackRoute(app: Batches.app, origin: .fcm, environment: .production))
                 return try await feedback.decisions()
             }
             #expect(try await refuse(1) == ["kept": 1])
@@ -110,7 +110,7 @@ import Testing
             #expect(report.decided == ["quarantined": 30])
 
             feedback.clock.advance(by: .seconds(300))
-            let other = FeedbackLane(app: Batches.other, origin: .apns, environment: .production)
+            let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
             try await feedback.evidence.record([
                 Batches.batch(
                     Self.gone, devices: [100], notification: 1, at: feedback.clock.now, answered: 1000),

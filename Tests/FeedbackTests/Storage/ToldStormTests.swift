@@ -8,7 +8,7 @@ import Testing
 
 /// A sender's word that its lane is at fault, in a real Postgres.
 @Suite(.timeLimit(.minutes(3))) struct ToldStormTests {
-    private static let storm = LanePulse.Storm(since: .start + .seconds(-60), until: .start)
+    private static let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
 
     private func suspicions(
         _ devices: Range<Int>, at: Timestamp, notification: Int = 1, app: AppID = Batches.app
@@ -29,7 +29,7 @@ import Testing
             #expect(try await feedback.judge()?.after == report.after)
 
             // It goes on, as the next word tells; the one after a rest trips it anew.
-            let longer = LanePulse.Storm(since: Self.storm.since, until: .start + .seconds(60))
+            let longer = RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(60))
             try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
             #expect(
                 try await feedback.judge()?.after == .tripped(since: .start, until: .start + .seconds(960)))
@@ -47,7 +47,7 @@ import Testing
             try await feedback.judge()
             // An operator has put the guard to rest, or it has come there by itself.
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
-            let other = FeedbackLane(app: Batches.other, origin: .apns, environment: .production)
+            let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
             try await feedback.evidence.record([
                 suspicions(0..<10, at: Self.storm.since),
                 suspicions(10..<19, at: Self.storm.until, notification: 2),
@@ -79,7 +79,7 @@ import Testing
             feedback.clock.advance(by: .seconds(900))
             try await feedback.judge()
             try await feedback.evidence.record([
-                Batches.word(of: LanePulse.Storm(since: .start, until: feedback.clock.now))
+                Batches.word(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
             ])
             #expect(try await feedback.judge()?.after != .atRest)
             #expect(try await refused() == nil)
@@ -91,7 +91,7 @@ import Testing
             let words = [0, 30, 10].map { seconds in
                 Batches.batch(
                     Batches.badToken, devices: [], answered: 100 - seconds,
-                    storm: LanePulse.Storm(since: Self.storm.since, until: .start + .seconds(seconds)))
+                    storm: RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(seconds)))
             }
             let silent = Batches.batch(Batches.badToken, devices: [], answered: 300)
             for batches in [[words[0], silent], [silent, words[1], words[2]], [silent]] {

@@ -22,9 +22,9 @@ enum Batches {
         DerivedID.uuid5(DerivedID.namespace, ["test-notification", "\(number)"])
     }
 
-    static let lane = FeedbackLane(app: app, origin: .apns, environment: .production)
+    static let lane = FeedbackRoute(app: app, origin: .apns, environment: .production)
     /// A sender's word about its lane alone.
-    static func word(of storm: LanePulse.Storm) -> Outcomes {
+    static func word(of storm: RouteHealth.BadTokenSpike) -> Outcomes {
         batch(badToken, devices: [], at: storm.until, answered: 0, storm: storm)
     }
 
@@ -37,7 +37,7 @@ enum Batches {
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
         registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
-        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, storm: LanePulse.Storm? = nil,
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, storm: RouteHealth.BadTokenSpike? = nil,
         owner: (Int) -> Int? = { $0 }
     ) -> Outcomes {
         Outcomes(
@@ -45,14 +45,14 @@ enum Batches {
                 id: DerivedID.uuid5(DerivedID.namespace, ["batch", "\(notification)"]), correlation: "event-1",
                 causation: "push-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
             app: app, origin: origin, environment: environment, lane: .interactive,
-            pulse: answered.map {
-                LanePulse(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, storm: storm)
+            routeHealth: answered.map {
+                RouteHealth(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: storm)
             },
             outcomes: devices.map {
                 Outcome(
                     notification: Self.notification(notification), device: device($0), answer: answer, at: at,
                     registeredAt: registeredAt, elsewhere: elsewhere, refusedFID: refusedFID,
-                    owner: owner($0).map { OwnerKey(rawValue: Int64($0)) })
+                    owner: owner($0).map { UserHash(rawValue: Int64($0)) })
             })
     }
 }

@@ -36,7 +36,7 @@ struct FeedbackFixture {
 
     /// Judges a lane now; fails the test's expectations by its absence when another has it.
     @discardableResult
-    func judge(_ lane: FeedbackLane = Batches.lane) async throws -> LaneReport? {
+    func judge(_ lane: FeedbackRoute = Batches.lane) async throws -> LaneReport? {
         try await judgement.judge(lane, now: clock.now)
     }
 

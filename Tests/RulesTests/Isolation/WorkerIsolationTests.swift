@@ -96,7 +96,7 @@ import Testing
         var releaser: Releaser {
             Releaser(
                 service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent), shelf: shelf, bus: bus,
-                courtesy: Courtesy(), now: { clock.now }, logger: .silent)
+                bulkThrottle: BulkThrottle(), now: { clock.now }, logger: .silent)
         }
 
         var teller: CrowdTeller {

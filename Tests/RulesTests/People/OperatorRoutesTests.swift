@@ -57,7 +57,8 @@ import Testing
                 "stories": [first, second],
             ]
             let reasons: JSONValue = [
-                "wanted": "nothing speaks against it", "switched-off": "this person has switched everything off",
+                "wanted": "no preference or limit prevents it",
+                "switched-off": "the user has switched off all notifications",
             ]
             let expected: JSONValue = ["events": [event], "reasons": reasons]
             #expect(answer == expected)

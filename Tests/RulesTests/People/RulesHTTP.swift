@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -28,12 +28,12 @@ struct RulesHTTP: Sendable {
 
     /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
     static func with(
-        _ rules: String = DecisionStoreTests.rules, uptime: Uptime = Uptime(),
+        _ rules: String = DecisionStoreTests.rules, uptime: ManualClock = ManualClock(),
         _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(for: app), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(for: app), logger: .silent)
         var bearers: [String: String] = [:]
         for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
         try await RulesDatabase.withPool { [bearers] pool in
@@ -42,8 +42,8 @@ struct RulesHTTP: Sendable {
             let shelf = RuleShelf(house.book)
             let hub = InboxHub(
                 store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
-            let keys = KeyGate(
-                APIKeyStore(pool, schema: "rules"), master: nil, limit: RateGate("key", perMinute: 0), logger: .silent)
+            let keys = APIKeyAuthenticator(
+                APIKeyStore(pool, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0), logger: .silent)
             let api = RulesAPI(pool: pool, shelf: shelf, gate: gate, keys: keys, hub: hub) { clock.now }
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))

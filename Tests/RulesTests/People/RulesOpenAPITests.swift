@@ -1,6 +1,6 @@
 import DecisionLog
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -53,9 +53,9 @@ import Yams
         #expect(text.contains("At most 65536 bytes") && text.contains("At most \(HeartbeatBody.maximumSize) bytes"))
         for limit in [
             "maximum: \(InboxRoutes.largestPage), default: \(InboxRoutes.usualPage)",
-            "maximum: \(ExplanationStore.largestPage), default: \(OperatorRoutes.usualPage)",
-            "maxItems: \(ExplanationStore.mostEvents), items", "at most \(CloudEvents.maximumNameLength) bytes",
-            "maxItems: \(CountStore.mostRows)", "at most \(CountWindow.longestInDays) days",
+            "maximum: \(ExplanationStore.maximumPageSize), default: \(OperatorRoutes.usualPage)",
+            "maxItems: \(ExplanationStore.maximumEvents), items", "at most \(CloudEvents.maximumNameLength) bytes",
+            "maxItems: \(CountStore.maximumRows)", "at most \(CountWindow.maximumDays) days",
             "maxItems: \(ReadingBody.mostItems)", "maxItems: \(ReceiptsBody.mostReceipts)",
             "maxProperties: \(PreferencesPatch.mostMutes)", "maximum: \(Signal.longestLease.components.seconds)",
             "on \(PresenceStore.mostDevices) other devices",

@@ -55,7 +55,7 @@ struct ServedScenarios {
         try await settle()
         let clock = clock
         let handler = EventHandler(
-            shelf: RuleShelf(book), store: DecisionStore(pool: pool, spread: .zero), courtesy: Courtesy(resting: 1),
+            shelf: RuleShelf(book), store: DecisionStore(pool: pool, spread: .zero), bulkThrottle: BulkThrottle(pauseFactor: 1),
             now: { clock.now })
         let moments = Dictionary(grouping: scenarios.flatMap(\.occurrences), by: \.at)
         for moment in moments.keys.sorted() {

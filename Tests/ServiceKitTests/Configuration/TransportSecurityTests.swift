@@ -2,7 +2,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// Passwords, tokens and texts cross a network in clear only with an explicit setting.
+/// Plaintext connections over a network need an explicit setting.
 @Suite struct TransportSecurityTests {
     private func problems(_ environment: [String: String]) -> [String] {
         do {
@@ -21,7 +21,7 @@ import Testing
         "amqp://svc:s3cret@localhost/x",
         "amqp://svc:s3cret@LOCALHOST:5672/x", "amqp://svc:s3cret@127.0.0.1/x", "amqp://svc:s3cret@127.8.8.8,[::1]/x",
     ])
-    func `a broker is reached with TLS, or on this machine`(url: String) {
+    func `a broker with TLS or on a local host is accepted`(url: String) {
         #expect(problems(["AMQP_URL": url, "DATABASE_URL": Self.localDatabase]) == [])
     }
 
@@ -33,10 +33,10 @@ import Testing
         ("amqp://svc:s3cret@[fe80::1],broker/x", "[fe80::1]:5672, broker:5672"),
         ("amqp://svc:s3cret@127.0.0.999/x", "127.0.0.999:5672"),
     ])
-    func `a plain broker elsewhere is refused with its host and the way out`(url: String, hosts: String) {
+    func `a remote broker without TLS is rejected with its host and the remedy`(url: String, hosts: String) {
         let expected =
-            "AMQP_URL: \(hosts) would be reached without TLS; use amqps://, or set HELIOGRAPH_ALLOW_PLAINTEXT=yes where "
-            + "the network between is trusted"
+            "AMQP_URL: the connection to \(hosts) has no TLS; use amqps://, or set HELIOGRAPH_ALLOW_PLAINTEXT=yes if "
+            + "the network is trusted"
         #expect(problems(["AMQP_URL": url, "DATABASE_URL": Self.localDatabase]) == [expected])
         for permission in ["yes", "true", "1"] {
             let environment = [
@@ -52,7 +52,7 @@ import Testing
         "postgresql://svc:s3cret@127.0.0.1:5433/x?sslmode=disable", "postgresql://svc@%2Frun%2Fpostgresql/x",
         "postgresql://svc:s3cret@db.example/x?hostaddr=127.0.0.1",
     ])
-    func `a database is reached with its certificate checked, or on this machine`(url: String) {
+    func `a database with verified TLS or on a local host is accepted`(url: String) {
         #expect(problems(["AMQP_URL": Self.localBroker, "DATABASE_URL": url]) == [])
     }
 
@@ -64,23 +64,22 @@ import Testing
         ("postgresql://svc:s3cret@localhost/x?hostaddr=10.0.0.7", "10.0.0.7"),
         ("postgresql://svc:s3cret@localhost/x?host=db.example", "db.example"),
     ])
-    func `an unverified database elsewhere is refused with its host and the way out`(url: String, hosts: String) {
+    func `a remote database without verified TLS is rejected with its host and the remedy`(url: String, hosts: String) {
         let expected =
-            "DATABASE_URL: \(hosts) would be reached without checking its certificate; add "
-            + "?sslmode=verify-full&sslrootcert=FILE to the URL, or set HELIOGRAPH_ALLOW_PLAINTEXT=yes where the network "
-            + "between is trusted"
+            "DATABASE_URL: the certificate of \(hosts) is not verified; add ?sslmode=verify-full&sslrootcert=FILE to "
+            + "the URL, or set HELIOGRAPH_ALLOW_PLAINTEXT=yes if the network is trusted"
         #expect(problems(["AMQP_URL": Self.localBroker, "DATABASE_URL": url]) == [expected])
         let allowed = ["AMQP_URL": Self.localBroker, "DATABASE_URL": url, "HELIOGRAPH_ALLOW_PLAINTEXT": "yes"]
         #expect(problems(allowed) == [])
     }
 
-    @Test func `both are told at once, and no line holds a password`() {
+    @Test func `both are reported at once, without passwords`() {
         let found = problems(["AMQP_URL": "amqp://svc:s3cret@b/x", "DATABASE_URL": "postgresql://svc:s3cret@d/x"])
         #expect(found.count == 2)
         #expect(!found.joined().contains("s3cret"))
     }
 
-    @Test func `a no is no permission, and a word that is neither is told`() {
+    @Test func `a no does not allow plaintext, and an invalid value is reported`() {
         var environment = ["AMQP_URL": "amqp://svc:s3cret@b/x", "DATABASE_URL": Self.localDatabase]
         environment["HELIOGRAPH_ALLOW_PLAINTEXT"] = "no"
         #expect(problems(environment).count == 1)
@@ -88,7 +87,7 @@ import Testing
         #expect(problems(environment).contains { $0.hasPrefix("HELIOGRAPH_ALLOW_PLAINTEXT: ") })
     }
 
-    @Test func `an address from a file is held to the same`() throws {
+    @Test func `a URL from a file is checked too`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("amqp-url", "amqp://svc:s3cret@broker.example/x\n")
         let found = problems(["AMQP_URL_FILE": file, "DATABASE_URL": Self.localDatabase])

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct BusTests {
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
-    func `the bus is ready once it is connected and its topology is there`() async throws {
+    func `the bus is ready once it is connected and its topology exists`() async throws {
         try await TestBroker.withVirtualHost { url in
             let test = try TestContext(.amqp, ["AMQP_URL": url])
             let bus = try test.context.bus(queues: [.feedbackOutcomes], publishingTo: [.devices])
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
-    func `who publishes for an app is not ready while that app's queues are missing`() async throws {
+    func `a publisher for an app is not ready while the app's queues are missing`() async throws {
         try await TestBroker.withVirtualHost { url in
             let test = try TestContext(.amqp, ["AMQP_URL": url])
             let app = try #require(AppID(rawValue: "late"))
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a broker that is away keeps the service waiting, and stopping is still quick`() async throws {
+    @Test func `an unreachable broker keeps the service unready, and shutdown stays quick`() async throws {
         let test = try TestContext(.amqp, ["AMQP_URL": "amqp://sample:hunter2@127.0.0.1:1/x"])
         let bus = try test.context.bus(queues: [.rulesEvents])
         try await test.running(bus.services) {
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
-    func `a stage gives back what it cannot finish before the process is made to end`() async throws {
+    func `a stage requeues unfinished messages before the shutdown deadline`() async throws {
         try await TestBroker.withVirtualHost { url in
             let test = try TestContext(.process + .amqp, ["AMQP_URL": url, "HELIOGRAPH_SHUTDOWN_DEADLINE": "1s"])
             try await AMQPAdministrator.with(test.context.amqp(), logger: test.context.logger) {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `an address that cannot be used is refused with its key and without its password`() throws {
+    @Test func `an invalid URL is rejected with its key and without its password`() throws {
         let test = try TestContext(.amqp, ["AMQP_URL": "amqp://sample:hunter2@host:99999/x"])
         let error = #expect(throws: ConfigurationError.self) { try test.context.amqp() }
         #expect(error?.problems.first?.hasPrefix("AMQP_URL: ") == true)
@@ -101,7 +101,7 @@ import Testing
     }
 }
 
-/// A handler that never finishes of its own accord.
+/// A handler that finishes only when cancelled.
 private final class Stuck: StageHandler {
     private let begun = Atomic(false)
 
@@ -111,7 +111,7 @@ private final class Stuck: StageHandler {
 
     func handle(_ batch: [Delivery<[UInt8]>]) async throws -> [Verdict] {
         begun.store(true, ordering: .relaxed)
-        // Cancellation ends it.
+        // The sleep ends by cancellation.
         try await Task.sleep(for: .seconds(3600))
         return batch.map { _ in .done }
     }

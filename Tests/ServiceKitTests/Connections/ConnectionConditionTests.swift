@@ -7,14 +7,14 @@ import Testing
     private let condition = ConnectionCondition()
     private let start = ContinuousClock.now
 
-    @Test func `before the first connection it waits, with the last error`() {
+    @Test func `before the first connection the condition waits, with the last error`() {
         let error = AMQPError(.unreachable, operation: "connect to broker:5672", detail: "refused")
         #expect(
             condition.state(of: .connecting(since: start, lastError: error), now: start)
                 == .waiting("not connected: connect to broker:5672: refused"))
     }
 
-    @Test func `a short interruption is not told, a long one is`() {
+    @Test func `a short interruption is ignored, a long one is not`() {
         #expect(condition.state(of: .connected, now: start) == .holds)
         let away = AMQPConnectionState.connecting(since: start, lastError: nil)
         #expect(condition.state(of: away, now: start + .seconds(29)) == .holds)
@@ -22,10 +22,10 @@ import Testing
         #expect(condition.state(of: .connected, now: start + .seconds(31)) == .holds)
     }
 
-    @Test func `a blocked or closed connection takes no work`() {
+    @Test func `a blocked or closed connection is not ready`() {
         #expect(
             condition.state(of: .blocked(reason: "low on memory"))
-                == .waiting("the broker takes no messages for now: low on memory"))
+                == .waiting("the broker blocks publishers: low on memory"))
         #expect(condition.state(of: .closed) == .waiting("closed"))
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct DatabaseTests {
     @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))
-    func `the database is ready once it answers and its schema is recent enough`() async throws {
+    func `the database is ready once it is reachable and its schema is recent enough`() async throws {
         try await TestDatabase.withDatabase { configuration in
             let server = try TestDatabase.serverURL
             let url = server[...(server.lastIndex(of: "/") ?? server.startIndex)] + configuration.database
@@ -28,19 +28,19 @@ import Testing
         }
     }
 
-    @Test func `a database that is away keeps the service waiting, and stopping is still quick`() async throws {
+    @Test func `an unreachable database keeps the service unready, and shutdown stays quick`() async throws {
         let test = try TestContext(.postgres, ["DATABASE_URL": "postgresql://sample:hunter2@127.0.0.1:1/x"])
         let database = try test.context.database(schema: "sample", migration: 1)
         try await test.running(database.services) {
             try await eventually("the database", within: .seconds(30)) { test.reason("database") != nil }
             try await eventually("the schema", within: .seconds(30)) {
-                test.reason("schema")?.contains("not looked at") == false
+                test.reason("schema")?.contains("not been checked") == false
             }
             #expect(test.reason("schema")?.contains("hunter2") == false)
         }
     }
 
-    @Test func `an address that cannot be used is refused with its key and without its password`() throws {
+    @Test func `an invalid URL is rejected with its key and without its password`() throws {
         let test = try TestContext(.postgres, ["DATABASE_URL": "postgresql://sample:hunter2@host/x?nonsense=1"])
         let error = #expect(throws: ConfigurationError.self) { try test.context.postgres() }
         #expect(error?.problems.first?.hasPrefix("DATABASE_URL: ") == true)

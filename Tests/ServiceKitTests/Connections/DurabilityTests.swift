@@ -12,13 +12,13 @@ import Testing
         receivers: 2)
 
     @Test(arguments: ["remote_write", "on", "remote_apply"])
-    func `commits that wait for a standby lose nothing`(mode: String) {
+    func `commits that wait for a standby are no risk`(mode: String) {
         var durability = Self.safe
         durability.synchronousCommit = mode
         #expect(durability.risks == [])
     }
 
-    @Test func `a single server that waits for its disk is no risk of its own`() {
+    @Test func `a single server with fsync is no risk`() {
         var durability = Self.safe
         (durability.synchronousStandbyNames, durability.receivers) = ("", 0)
         #expect(durability.risks == [])
@@ -26,7 +26,7 @@ import Testing
         #expect(durability.risks == [])
     }
 
-    @Test func `a standby that no commit waits for is a risk`() {
+    @Test func `an asynchronous standby is a risk`() {
         var durability = Self.safe
         durability.synchronousStandbyNames = ""
         #expect(durability.risks.count == 1)
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: ["off", "local"])
-    func `standbys are named in vain where commits do not wait`(mode: String) {
+    func `synchronous standbys without waiting commits are a risk`(mode: String) {
         var durability = Self.safe
         durability.synchronousCommit = mode
         durability.receivers = 0
@@ -42,14 +42,14 @@ import Testing
         #expect(durability.risks.count == (mode == "off" ? 2 : 1))
     }
 
-    @Test func `a disk that is not waited for is a risk`() {
+    @Test func `disabled fsync is a risk`() {
         var durability = Self.safe
         (durability.fsync, durability.fullPageWrites) = (false, false)
         #expect(durability.risks.map { $0.prefix { $0 != ":" } } == ["fsync is off", "full_page_writes is off"])
     }
 
     @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))
-    func `a session's asynchronous commits are told, and the process is given work all the same`() async throws {
+    func `asynchronous commits of a session are reported, and the process stays ready`() async throws {
         let url = try TestDatabase.serverURL + "?options=-c%20synchronous_commit%3Doff"
         let test = try TestContext(.postgres, ["DATABASE_URL": url])
         let pool = try test.context.database(schema: "none", migration: 1).pool
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))
-    func `a standby that is attached asynchronously is seen by a role without rights`() async throws {
+    func `a role without rights detects an asynchronous standby`() async throws {
         let server = try PostgresConfiguration(url: TestDatabase.serverURL, applicationName: "tests")
         let folder = try TemporaryFolder()
         let components = try #require(URLComponents(string: try TestDatabase.serverURL))
@@ -83,7 +83,7 @@ import Testing
                     }
                     let risks = try await server.transaction { transaction in
                         try await transaction.execute("SET LOCAL ROLE \(identifier: role)")
-                        return try await transaction.query(DatabaseDurability.question)
+                        return try await transaction.query(DatabaseDurability.query)
                     }.first.map { try DatabaseDurability($0).risks }
                     #expect(risks?.contains { $0.hasPrefix("no commit waits for a standby") } == true)
                 }
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// Streams the write-ahead log, as a standby does; comes with the server's own programs.
+    /// Returns the path of pg_receivewal, which streams the WAL like a standby.
     private static func receiveWAL() throws -> String {
         let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")
         let paths = folders.map { "/usr/lib/postgresql/\($0)/bin/pg_receivewal" }
@@ -105,7 +105,7 @@ import Testing
 }
 
 extension TestContext {
-    /// The text of the durability condition while it does not hold.
+    /// The reason of the durability condition if it is degraded.
     fileprivate var risks: String? {
         if case .degraded(let risks) = state(DurabilityCheck.condition) { risks } else { nil }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ServiceKit
 
-/// Passwords of the broker and of the database change while the process runs.
+/// Password rotation of broker and database in a running process.
 @Suite(.timeLimit(.minutes(3))) struct RotationTests {
     // MARK: - The file
 
@@ -17,7 +17,7 @@ import Testing
         RotatedURL(.amqpURL, file: file, url: url, allowsPlaintext: allowsPlaintext, logger: logs.logger)
     }
 
-    @Test func `an address is read anew each time it is asked for`() throws {
+    @Test func `the URL is read again on each call`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("url", "amqps://svc:one@broker/x\n")
         let url = rotated(file, "amqps://svc:one@broker/x")
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: ["", "\n", "broker", "amqp://svc:s3cret@broker/x"])
-    func `a file that cannot be used leaves the earlier address in force, and is told once`(text: String) throws {
+    func `an invalid file leaves the previous URL in use, and is logged once`(text: String) throws {
         let folder = try TemporaryFolder()
         let logs = CapturingLogger()
         let url = rotated(try folder.write("url", text), "amqps://svc:one@broker/x", logs)
@@ -38,13 +38,13 @@ import Testing
         #expect(url.current() == "amqps://svc:two@broker/x")
     }
 
-    @Test func `plain text stays allowed where it was`() throws {
+    @Test func `plaintext stays allowed after a rotation`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("url", "amqp://svc:two@broker/x")
         #expect(rotated(file, "amqp://svc:one@broker/x", allowsPlaintext: true).current() == "amqp://svc:two@broker/x")
     }
 
-    @Test func `only an address from a file rotates, and a variable wins over the configuration file`() throws {
+    @Test func `only a URL from a file rotates, and a variable takes precedence over the configuration file`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write("url", "amqps://svc:one@broker/x")
         let configuration = try folder.write("service.env", "AMQP_URL_FILE=\(file)\n")
@@ -66,7 +66,7 @@ import Testing
         return try #require(components.string)
     }
 
-    /// A user of the broker with every right on the virtual host of `url`, for as long as `body` runs.
+    /// Runs `body` with a broker user that has all rights on the virtual host of `url`.
     private func withUser(_ url: String, _ password: String, _ body: (String) async throws -> Void) async throws {
         let user = "rotation-\(UUID().uuidString.lowercased())"
         try await TestBroker.control("add_user", user, password)
@@ -83,13 +83,13 @@ import Testing
 
     private func host(_ url: String) -> String { String(url.split(separator: "/").last ?? "") }
 
-    /// How many connections a user has.
+    /// Returns the number of a user's connections.
     private func connections(_ user: String) async throws -> Int {
         try await TestBroker.control("list_connections", "user").split(separator: "\n").count { $0 == user }
     }
 
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
-    func `connections end with the old login and come back with the new one`() async throws {
+    func `connections close with the old login and reconnect with the new one`() async throws {
         try await TestBroker.withVirtualHost { base in
             try await withUser(base, "first-word") { first in
                 try await withUser(base, "second-word") { second in
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestBroker.isAvailable, "needs a broker: deploy/local/test starts one"))
-    func `a refused login is tried again as soon as the file has the new password`() async throws {
+    func `a refused login is retried as soon as the file has the new password`() async throws {
         try await TestBroker.withVirtualHost { base in
             try await withUser(base, "first-word") { user in
                 let folder = try TemporaryFolder()
@@ -131,7 +131,7 @@ import Testing
                         return error.code == .refused(replyCode: 403)
                     }
                     try folder.write("url", url(base, user: user, password: "second-word"))
-                    // The pause after a refused login grows to 30 s; a changed file ends it within one.
+                    // The pause after a refused login grows to 30 s; a changed file ends it within 1 s.
                     try await eventually("the new password", within: .seconds(10)) {
                         bus.publisher.state == .connected
                     }
@@ -148,7 +148,7 @@ import Testing
     // MARK: - The database
 
     @Test(.enabled(if: TestDatabase.isAvailable, "needs a database: deploy/local/test starts one"))
-    func `the pool comes back with the database role's new password`() async throws {
+    func `the pool reconnects with the database role's new password`() async throws {
         let server = try PostgresConfiguration(url: TestDatabase.serverURL, applicationName: "tests")
         let role = "rotation_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         try await TestDatabase.withPool(server) { server in
@@ -167,14 +167,14 @@ import Testing
         let pool = try test.context.database(schema: "none", migration: 1).pool
         try await test.running([pool]) {
             #expect(try await pool.query("SELECT current_user::text").single(String.self) == role)
-            // The new password is in the file before the connections end: no statement fails for long.
+            // The file has the new password before the connections close: statements fail only briefly.
             try await server.execute("ALTER ROLE \(identifier: role) PASSWORD 'second-word'")
             try folder.write("url", url(TestDatabase.serverURL, user: role, password: "second-word"))
             try await end(role, server)
             try await eventually("a statement", within: .seconds(30)) {
                 (try? await pool.query("SELECT 1").single(Int.self)) == 1
             }
-            // The connections end first: the pool is refused until the file has changed.
+            // The connections close first: logins are refused until the file has changed.
             try await server.execute("ALTER ROLE \(identifier: role) PASSWORD 'third-word'")
             try await end(role, server)
             try await eventually("the refusal", within: .seconds(30)) {
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// Ends a role's connections, and waits until they are gone.
+    /// Terminates a role's connections and waits until they are closed.
     private func end(_ role: String, _ server: PostgresPool) async throws {
         try await server.execute(
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = \(role)")

@@ -9,35 +9,35 @@ import Testing
     private let missing = AMQPError(.channelClosed(replyCode: 404), operation: "consume", detail: "no such queue")
 
     private func state(
-        _ conditions: QueueStatus.Condition..., on connection: AMQPConnectionState = .connected,
+        _ conditions: QueueStatus.State..., on connection: AMQPConnectionState = .connected,
         waiting: [String: AMQPError?] = [:]
     ) -> Readiness.State {
-        let queues = conditions.map { QueueStatus(queue: .rulesEvents, condition: $0) }
+        let queues = conditions.map { QueueStatus(queue: .rulesEvents, state: $0) }
         return StageCondition.state(of: queues, on: connection, waiting: waiting)
     }
 
-    @Test func `a stage that consumes, or was told not to, is ready`() {
+    @Test func `a consuming or paused stage is ready`() {
         #expect(state(.consuming, .paused, .draining) == .holds)
     }
 
-    @Test func `a stage that holds messages says what is away`() {
+    @Test func `a stage that holds messages reports the outage`() {
         #expect(
             state(.consuming, .holding("the database"))
                 == .waiting("holding the messages of rules.events: the database"))
     }
 
-    @Test func `a stage that does not run yet is not ready`() {
+    @Test func `a stage before its start is not ready`() {
         #expect(state(.starting) == .waiting("rules.events is not consumed yet"))
     }
 
-    @Test func `a queue that cannot be consumed is named, with why`() {
+    @Test func `a queue that cannot be consumed is reported with the reason`() {
         let reason = Readiness.State.waiting("rules.events cannot be consumed: consume: no such queue")
         #expect(state(.consuming, waiting: ["rules.events": missing]) == reason)
         #expect(state(.consuming, waiting: ["rules.outcomes": missing]) == .holds)
         #expect(state(.consuming, waiting: ["rules.events": nil]) == .holds)
     }
 
-    @Test func `that no connection is there is told elsewhere`() {
+    @Test func `a missing connection is reported by another condition`() {
         #expect(state(.consuming, on: .closed, waiting: ["rules.events": missing]) == .holds)
     }
 }

@@ -28,7 +28,7 @@ struct TestContext {
         readiness.report.conditions.first { $0.name == name }?.state
     }
 
-    /// Why a condition does not hold; `nil` when it does.
+    /// Returns the reason of a condition; `nil` if it holds.
     func reason(_ name: String) -> String? {
         if case .waiting(let reason) = state(name) { reason } else { nil }
     }

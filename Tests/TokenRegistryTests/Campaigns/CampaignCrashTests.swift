@@ -116,7 +116,7 @@ import Testing
     private static func runner(_ pool: PostgresPool, _ bus: any MessageBus) -> CampaignRunner {
         CampaignRunner(
             service: "token-registry", store: CampaignStore(pool), bus: bus, depth: { _ in 0 },
-            courtesy: Courtesy(), logger: .silent)
+            bulkThrottle: BulkThrottle(), logger: .silent)
     }
 
     private static func during(_ runner: CampaignRunner, _ body: () async throws -> Void) async throws {

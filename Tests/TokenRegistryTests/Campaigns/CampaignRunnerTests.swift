@@ -28,7 +28,7 @@ struct CampaignRunnerTests {
             let probe = QueueDepthProbe(try AMQPConfiguration(url: bus.url, connectionName: "campaigns"))
             return CampaignRunner(
                 service: "token-registry", store: CampaignStore(pool), bus: live,
-                depth: { try await probe.depth(of: $0) }, courtesy: Courtesy(resting: 3), logger: .silent)
+                depth: { try await probe.depth(of: $0) }, bulkThrottle: BulkThrottle(pauseFactor: 3), logger: .silent)
         }
 
         /// As the stage for notifications does.

@@ -35,9 +35,9 @@ struct CampaignThroughputTests {
                     let publisher = AMQPPublisher(configuration: configuration, logger: .silent)
                     let consumer = AMQPConsumer(configuration: configuration, logger: .silent)
                     let bus = MeteredBus(AMQPBus(publisher: publisher, consumer: consumer))
-                    let transactor = try AMQPTransactor(configuration, logger: .silent)
+                    let transactionChannel = try AMQPTransactionChannel(configuration, logger: .silent)
                     try await withServices([publisher, consumer]) {
-                        let times = try await Self.walk(CampaignStore(pool), bus, publisher, transactor)
+                        let times = try await Self.walk(CampaignStore(pool), bus, publisher, transactionChannel)
                         let sent = try await administrator.queueStatus(
                             WorkQueue.senderPushes(.apns, .bulk, Fixture.app).name)
                         #expect((sent?.messages ?? 0) == 3 * times.pushes)
@@ -45,7 +45,7 @@ struct CampaignThroughputTests {
                         #expect(times.steps >= Self.devices / CampaignSteps.usualSize)
                         #expect(times.confirmed / times.plain < Self.bound)
                     }
-                    await transactor.close()
+                    await transactionChannel.close()
                 }
             }
         }
@@ -75,7 +75,7 @@ struct CampaignThroughputTests {
 
     /// Walks through a campaign to its end, one step after the other.
     private static func walk(
-        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher, _ transactor: AMQPTransactor
+        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher, _ transactionChannel: AMQPTransactionChannel
     ) async throws -> Times {
         let notification = AudienceFixture.notification(.everyone)
         let cursors = try await store.open(notification, to: try #require(notification.audience))
@@ -85,7 +85,7 @@ struct CampaignThroughputTests {
         let cursor = AMQPMessage(exchange: "", routingKey: scratch, body: first[0].body)
         _ = try await publisher.publish(first + [cursor])
         let runner = CampaignRunner(
-            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, courtesy: Courtesy(), logger: .silent)
+            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, bulkThrottle: BulkThrottle(), logger: .silent)
         let subscription = bus.subscribe(queue: WorkQueue.registryCampaigns.name, prefetch: 1)
         var times = Times()
         for await burst in subscription.deliveries {
@@ -105,9 +105,9 @@ struct CampaignThroughputTests {
                 let answers = try await publisher.publish(pushes)
                 times.plain += begin.duration(to: .now)
                 #expect(answers.allSatisfy { $0 == .confirmed })
-                let taken = try #require(try await transactor.take(from: scratch))
+                let taken = try #require(try await transactionChannel.take(from: scratch))
                 begin = .now
-                let returned = try await transactor.commit(pushes + [cursor], settling: taken)
+                let returned = try await transactionChannel.commit(pushes + [cursor], settling: taken)
                 times.transacted += begin.duration(to: .now)
                 #expect(returned.isEmpty)
             }

@@ -27,7 +27,7 @@ struct RegistryModel {
     struct Announced: Hashable {
         var device: UUID
         var user: UserID
-        var past: DeviceEvent.Past
+        var change: DeviceEvent.Change
     }
 
     let app: AppID
@@ -313,8 +313,8 @@ struct RegistryModel {
         defer { if let old { endFallbacks(of: old, as: new) } }
         // A second word about an end says what moment that is about, and nothing of when it came.
         if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
-        func tell(_ past: DeviceEvent.Past, _ user: UserID) {
-            announced.append(Announced(device: new.device, user: user, past: past))
+        func tell(_ change: DeviceEvent.Change, _ user: UserID) {
+            announced.append(Announced(device: new.device, user: user, change: change))
         }
         if let old, old.user != new.user, old.state != .signedOut, old.state != .erased {
             tell(.replaced, old.user)

@@ -281,7 +281,7 @@ private enum StoredRow {
             let device = try row.decode(UUID.self, at: "device_id")
             all[try row.decode(AppID.self, at: "app"), default: [:]][device, default: []].append(
                 RegistryModel.Announced(
-                    device: device, user: try row.decode(at: "user_id"), past: try row.decode(at: "past")))
+                    device: device, user: try row.decode(at: "user_id"), change: try row.decode(at: "past")))
         }
         return all
     }

@@ -87,7 +87,7 @@ extension EventCase.Statement {
     fileprivate func announcement(_ record: EventRecord) -> Ruled? {
         let told: (id: UUID, spoken: String, reason: Judgement.Cause)? =
             audience.map { ($0.campaign, $0.members.spoken, .audience) }
-            ?? broadcast.map { ($0.notification, $0.followed.spoken, .broadcast) }
+            ?? broadcast.map { ($0.notification, $0.destination.spoken, .broadcast) }
         // No user has this id: it is for whoever reads the decision.
         guard let told, let name = UserID(rawValue: told.spoken.excerpt(200)) else { return nil }
         return Ruled(

@@ -16,10 +16,10 @@ extension Rule {
     }
 
     /// What is followed, for one event.
-    func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Followed? {
+    func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Destination? {
         guard let following else { return nil }
         let place = "to.\(following.what.rawValue)"
-        func named<Name: CheckedText>(_ type: Name.Type) throws(PlacedProblem) -> Name {
+        func named<Name: ValidatedString>(_ type: Name.Type) throws(PlacedProblem) -> Name {
             try following.name.render(
                 scope, place: place, "the name", expected: Name.rule, as: Name.init(rawValue:))
         }
@@ -31,7 +31,7 @@ extension Rule {
     }
 }
 
-extension Broadcast.Followed {
+extension Broadcast.Destination {
     /// As a decision names it.
     var spoken: String {
         switch self {

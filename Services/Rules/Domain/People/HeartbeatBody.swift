@@ -15,8 +15,8 @@ struct HeartbeatBody: Hashable, Sendable {
     init(_ body: [UInt8]) throws(WireError) {
         let value: JSONValue =
             body.isEmpty ? [:] : try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["viewing", "for"])
-        viewing = try members.phrase("viewing", ReadingBody.longestThread)
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: ["viewing", "for"])
+        viewing = try members.freeText("viewing", ReadingBody.longestThread)
         let longest = Signal.longestLease.components.seconds
         guard let value = members["for"] else {
             lease = Signal.usualLease

@@ -11,9 +11,9 @@ extension PersonalSettings {
     /// Reads what is chosen, all of it.
     init(_ value: JSONValue) throws(WireError) {
         self.init()
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: Self.members)
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: Self.members)
         isOn = try members.flag("enabled") ?? true
-        let channels = try JSONMembers(
+        let channels = try JSONObjectReader(
             members["channels"] ?? [:], at: "channels", prefix: "channels.", known: Channel.allCases.map(\.rawValue))
         for channel in Channel.allCases { self.channels[channel] = try channels.flag(channel.rawValue) }
         for (name, value) in try Self.object(members, "types") {
@@ -40,13 +40,13 @@ extension PersonalSettings {
         }
     }
 
-    private static func object(_ members: JSONMembers, _ name: String) throws(WireError) -> [String: JSONValue] {
+    private static func object(_ members: JSONObjectReader, _ name: String) throws(WireError) -> [String: JSONValue] {
         guard let value = members[name] else { return [:] }
         guard let object = value.object else { throw .invalid(path: name, problem: "expected an object") }
         return object
     }
 
-    fileprivate static func time(_ members: JSONMembers, _ name: String, at path: String) throws(WireError)
+    fileprivate static func time(_ members: JSONObjectReader, _ name: String, at path: String) throws(WireError)
         -> LocalTime?
     {
         guard let value = members[name] else { return nil }
@@ -76,7 +76,7 @@ extension PersonalSettings {
 
 extension PersonalSettings.Mute {
     fileprivate init(_ value: JSONValue, at path: String) throws(WireError) {
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: ["muted", "until"])
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: ["muted", "until"])
         isMuted = try members.flag("muted") ?? true
         guard let value = members["until"] else { return }
         guard let until = value.string.flatMap(RFC3339.date(from:)) else {
@@ -94,7 +94,7 @@ extension PersonalSettings.Mute {
 
 extension QuietHours {
     fileprivate init(_ value: JSONValue) throws(WireError) {
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "quiet_hours", prefix: "quiet_hours.", known: ["days", "start", "end"])
         days = Set(Weekday.allCases)
         if let value = members["days"] {

@@ -21,7 +21,7 @@ enum ReadingBody: Hashable, Sendable {
 
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(
+        let members = try JSONObjectReader(
             value, at: "the body", prefix: "", known: ["ids", "thread", "until", "all"])
         guard value.object?.count == 1 else {
             throw .invalid(path: "the body", problem: "expected one of ids, thread, until, all")
@@ -33,7 +33,7 @@ enum ReadingBody: Hashable, Sendable {
             var items: [UUID] = []
             for (index, id) in list.enumerated() { items.append(try Self.id(id, at: "ids[\(index)]")) }
             self = .items(items)
-        } else if let thread = try members.phrase("thread", Self.longestThread) {
+        } else if let thread = try members.freeText("thread", Self.longestThread) {
             self = .thread(thread)
         } else if let until = members["until"] {
             self = .until(try Self.id(until, at: "until"))

@@ -24,14 +24,14 @@ struct ReceiptsBody: Hashable, Sendable {
 
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
-        let members = try JSONMembers(value, at: "the body", prefix: "", known: ["receipts"])
+        let members = try JSONObjectReader(value, at: "the body", prefix: "", known: ["receipts"])
         guard let list = try members.required("receipts").array, (1...Self.mostReceipts).contains(list.count) else {
             throw .invalid(path: "receipts", problem: "expected an array of 1–\(Self.mostReceipts)")
         }
         var receipts: [Receipt] = []
         for (index, entry) in list.enumerated() {
             let path = "receipts[\(index)]"
-            let members = try JSONMembers(entry, at: path, prefix: "\(path).", known: ["id", "what"])
+            let members = try JSONObjectReader(entry, at: path, prefix: "\(path).", known: ["id", "what"])
             guard let id = UUID(uuidString: try members.text("id")) else {
                 throw .invalid(path: "\(path).id", problem: "expected a notification's id, a UUID")
             }

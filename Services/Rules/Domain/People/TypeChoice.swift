@@ -52,7 +52,7 @@ extension TypeChoice {
             throw .invalid(
                 path: path, problem: "expected true or false, or an object of \(names.joined(separator: ", "))")
         }
-        let members = try JSONMembers(value, at: path, prefix: "\(path).", known: names)
+        let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: names)
         var words: [PersonalSettings.Channel: Bool] = [:]
         for channel in PersonalSettings.Channel.allCases { words[channel] = try members.flag(channel.rawValue) }
         self = .each(words)
