@@ -30,7 +30,8 @@ struct APNsSenderApp {
         let queues = WorkQueue.pushes(.apns, of: apps.ids)
         let bus = try context.bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
         let revocations = Revocations(provider: .apns, logger: context.logger)
-        let stream = try context.read(.senderRevocations, on: bus, apply: revocations.add)
+        let stream = try context.read(
+            .senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
         let handler = PushStageHandler(
             provider: .apns, routes: routes, executors: gateways.executors, revocations: revocations,
             logger: context.logger)

@@ -31,7 +31,8 @@ struct FCMSenderApp {
         let queues = WorkQueue.pushes(.fcm, of: apps.ids)
         let bus = try context.bus(queues: queues, publishingTo: [.outcomes], reading: [.senderRevocations])
         let revocations = Revocations(provider: .fcm, logger: context.logger)
-        let stream = try context.read(.senderRevocations, on: bus, apply: revocations.add)
+        let stream = try context.read(
+            .senderRevocations, on: bus, apply: revocations.add, onGap: { revocations.noteGap() })
         let handler = PushStageHandler(
             provider: .fcm, routes: routes, executors: gateways.executors, revocations: revocations,
             logger: context.logger)

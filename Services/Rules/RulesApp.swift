@@ -2,6 +2,7 @@ import Foundation
 import HTTPAuth
 import Logging
 import Messaging
+import Postgres
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
@@ -15,6 +16,9 @@ struct RulesApp {
             "rules", summary: "Decides which users hear of a domain event, and how.",
             commands: RuleToolHelp.usage + RuleToolHelp.exitCodes, keys: .rules, build: build)
     }
+
+    /// The database connections of operators' requests and of API keys.
+    static let operatorConnections = 2
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let directory = try context.settings.string(.rulesDirectory)
@@ -47,6 +51,9 @@ struct RulesApp {
 
         let pool = database.pool
         let logger = context.logger
+        // Separate: slow requests of operators take no connection from users and stages.
+        let operators = PostgresPool(
+            configuration: try context.postgres(poolSize: Self.operatorConnections), logger: logger)
         let clock = DatabaseClock(pool)
         let now: @Sendable () async throws -> Timestamp = { try await clock.now() }
 
@@ -76,7 +83,7 @@ struct RulesApp {
                 Sweeper(
                     remnants: RemnantStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
                     terms: terms, now: now, logger: logger)
-            case .tallier: Tallier(store: TallyStore(pool: pool), now: now, logger: logger)
+            case .tallier: Tallier(store: TallyStore(pool: pool, logger: logger), now: now, logger: logger)
             case .reporter:
                 Reporter(
                     service: context.name, store: ReportStore(pool: pool, logger: logger), bus: bus.bus, now: now,
@@ -104,19 +111,19 @@ struct RulesApp {
             }
         }
         let api = RulesAPI(
-            pool: pool, shelf: shelf,
+            pool: pool, operators: operators, shelf: shelf,
             gate: BearerAuthenticator(
                 verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.rulesUserRequests)),
                 logger: context.logger),
             keys: APIKeyAuthenticator(
-                APIKeyStore(pool, schema: "rules"), master: nil,
+                APIKeyStore(operators, schema: "rules"), master: nil,
                 limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
                 logger: context.logger), hub: hub, now: now)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.mostOfAll + HTTPServerLimits.defaultConnections)
         return ServiceAssembly(
-            database.services + bus.services + Worker.allCases.map(worker)
+            database.services + [operators] + bus.services + Worker.allCases.map(worker)
                 + [KeyRefresher(verifier.keyCaches), events, outcomes, erasures, server])
     }
 

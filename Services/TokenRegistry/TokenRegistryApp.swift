@@ -78,16 +78,19 @@ import ServiceKit
         let terms = try RetentionTerms(context.settings)
         let clock = DatabaseClock(database.pool)
         let sweeper = StaleSweeper(
-            store: SweepStore(database.pool, terms: terms), now: clock.now, logger: context.logger)
+            store: SweepStore(database.pool, terms: terms, logger: context.logger), now: clock.now,
+            logger: context.logger)
         let history = HistorySweeper(
-            store: HistoryStore(database.pool, terms: terms), now: clock.now, logger: context.logger)
+            store: HistoryStore(database.pool, terms: terms, logger: context.logger), now: clock.now,
+            logger: context.logger)
         let probe = QueueDepthProbe(try context.amqp("campaigns"))
         let runner = CampaignRunner(
             service: context.name, store: campaigns, bus: bus.bus, depth: { try await probe.depth(of: $0) },
             bulkThrottle: bulkThrottle, fids: { fids.preference }, logger: context.logger)
         let lists = ListSweeper(store: campaigns, bulkThrottle: bulkThrottle, logger: context.logger)
         let rewriter = TokenRewriter(
-            store: TokenRewriteStore(database.pool, tokens: tokens), bulkThrottle: bulkThrottle, logger: context.logger)
+            store: TokenRewriteStore(database.pool, tokens: tokens, logger: context.logger), bulkThrottle: bulkThrottle,
+            logger: context.logger)
         let keys = KeyRefresher(verifier.keyCaches)
         return ServiceAssembly(
             database.services + [operators] + bus.services + [

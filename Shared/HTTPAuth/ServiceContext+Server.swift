@@ -1,4 +1,5 @@
 package import Hummingbird
+package import NIOCore
 package import ServiceKit
 
 /// Limits of an HTTP server.
@@ -16,17 +17,21 @@ extension ServiceContext {
     /// Creates a server on the configured host and port. It limits connections, header sizes and the time to receive a
     /// request. Idle clients and clients that do not read are disconnected after 30 s.
     ///
-    /// - Parameter connections: The maximum of concurrent connections; a further one gets 503.
+    /// - Parameters:
+    ///   - connections: The maximum of concurrent connections; a further one gets 503.
+    ///   - patience: The time to receive a request.
     package func server(
         _ router: Router<BasicRequestContext>, host: ConfigurationKey, port: ConfigurationKey,
-        connections: Int = HTTPServerLimits.defaultConnections
+        connections: Int = HTTPServerLimits.defaultConnections, patience: TimeAmount = ConnectionGuard.patience
     ) throws(ConfigurationError) -> Application<RouterResponder<BasicRequestContext>> {
         let open = ConnectionCounter()
         return Application(
             router: router,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [ConnectionGuard(open, limit: connections), SlowReaderGuard()],
+                    additionalChannelHandlers: [
+                        ConnectionGuard(open, limit: connections, patience: patience), SlowReaderGuard(),
+                    ],
                     idleTimeout: .seconds(30),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: HTTPServerLimits.headerField,

@@ -68,4 +68,34 @@ import Testing
             #expect("\(log.lines)".contains("row-unreadable"))
         }
     }
+
+    @Test func `given a lane whose judgement fails, then old evidence of other apps is deleted all the same`()
+        async throws
+    {
+        try await FeedbackFixture.with { feedback in
+            let judge = Judge(
+                store: feedback.judgement, retention: .seconds(180 * 86_400),
+                publisher: CommandPublisher(
+                    service: "feedback", store: feedback.judgement, bus: InMemoryBus(apps: [Batches.app]),
+                    now: { feedback.clock.now }, logger: .silent),
+                now: { feedback.clock.now }, logger: .silent)
+            try await feedback.evidence.record([
+                Batches.batch(Self.gone, devices: [1], notification: 1, app: Batches.other, answered: 100),
+                Batches.batch(Self.gone, devices: [2], notification: 2, answered: 100),
+            ])
+            try await feedback.pool.execute(
+                """
+                UPDATE feedback.evidence SET decision = 'kept', due_at = NULL, decided_at = '2000-01-01'
+                WHERE app = \(Batches.app.rawValue)
+                """)
+            try await feedback.pool.execute("ALTER TABLE feedback.evidence ADD CHECK (decision = 'waiting') NOT VALID")
+            feedback.clock.advance(by: .seconds(120))
+            await #expect(throws: (any Error).self) { try await judge.judge() }
+            try await withServices([judge]) {
+                try await eventually("the old evidence goes", within: .seconds(20)) {
+                    try await feedback.decisions() == ["waiting": 1]
+                }
+            }
+        }
+    }
 }

@@ -44,15 +44,17 @@ import Testing
             let device = Self.device(Int.random(in: 0..<capacity * 3, using: &random))
             let moment = Int64.random(in: 1_767_220_000_000..<1_767_220_000_050, using: &random)
             set.revoke(device, until: Timestamp(milliseconds: moment), at: .sample)
-            let latest = max(moment, young[device] ?? old[device] ?? 0)
-            if young[device] == nil, young.count == capacity / 2 { (old, young) = (young, [:]) }
-            young[device] = latest
+            // A repeat changes nothing.
+            if moment > young[device] ?? old[device] ?? 0 {
+                if young[device] == nil, young.count == capacity / 2 { (old, young) = (young, [:]) }
+                young[device] = moment
+            }
 
             let asked = Self.device(Int.random(in: 0..<capacity * 3, using: &random))
             let at = Int64.random(in: 1_767_219_999_999..<1_767_220_000_051, using: &random)
             let expected = (young[asked] ?? old[asked]).map { at <= $0 } ?? false
             #expect(set.isRevoked(asked, registeredAt: Timestamp(milliseconds: at)) == expected, "seed \(seed)")
-            #expect(set.count == young.count + old.count, "seed \(seed)")
+            #expect(set.count == Set(young.keys).union(old.keys).count, "seed \(seed)")
         }
     }
 
@@ -86,5 +88,30 @@ import Testing
         lose(6, at: 60)
         lose(7, at: 70)
         #expect(set.droppedUntil == .sample + .seconds(40))
+    }
+
+    @Test func `given devices that are revoked again and again, then none takes a second place or displaces another`() {
+        var set = RevocationSet(capacity: 4)
+        func lose(_ number: Int, until seconds: Int = 0) {
+            set.revoke(Self.device(number), until: .sample + .seconds(seconds), at: .sample + .seconds(seconds))
+        }
+        for number in 1...4 { lose(number) }
+        for _ in 0..<10 { for number in 1...4 { lose(number) } }
+        #expect(set.count == 4 && set.forgottenUntil == nil)
+        #expect((1...4).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample) })
+    }
+
+    @Test func `given a device that is lost again, then it counts once, and nothing is forgotten for it`() {
+        var set = RevocationSet(capacity: 4)
+        func lose(_ number: Int, until seconds: Int) {
+            set.revoke(Self.device(number), until: .sample + .seconds(seconds), at: .sample + .seconds(seconds))
+        }
+        for number in 1...3 { lose(number, until: 0) }
+        for round in 1...2 {
+            for number in 1...2 { lose(number, until: round) }
+        }
+        #expect(set.count == 3 && set.forgottenUntil == nil)
+        #expect((1...2).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample + .seconds(2)) })
+        #expect(set.isRevoked(Self.device(3), registeredAt: .sample))
     }
 }

@@ -187,4 +187,40 @@ import Testing
             #expect(revocations.completeSince(now: .sample) == (number < 4 ? since : .sample + .seconds(1)))
         }
     }
+
+    @Test func `given a notification that is revoked again and again, then the others stay revoked`() throws {
+        // Room for four notifications.
+        let revocations = Revocations(provider: .apns, capacity: 16, logger: .silent)
+        let targets = targets(4)
+        for second in 0..<12 {
+            let id = targets[min(second, 3)].notification
+            let revocation = NotificationRevocation(
+                trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app,
+                notifications: [id, targets[0].notification], at: .sample + .seconds(second))
+            revocations.note([try revocation.wireBody()])
+        }
+        #expect(revocations.revoked(among: targets, of: Self.app) == [0, 1, 2, 3])
+    }
+
+    @Test func `given a stream with a gap, then pushes from before the next revocation are not sent`() async throws {
+        let handler = handler()
+        let push = Push.sample(targets: targets(1))
+        revocations.noteGap(now: .sample + .seconds(1))
+        let refused = try outcomes(await handle(push, by: handler))
+        #expect(refused["apns.skipped"]?.map(\.answer) == [.skipped(reason: "older-than-revocations")])
+        #expect(gateway.sent.isEmpty)
+
+        func lose(at moment: Timestamp) throws {
+            revocations.note([try DeviceEvent.loss(of: UUID(), registeredAt: Self.registered, at: moment).wireBody()])
+        }
+        try lose(at: .sample - .seconds(7200))
+        #expect(revocations.reach(now: .sample) == .sample - .seconds(7200) + Revocations.margin)
+        let next = Push.sample(targets: targets(1))
+        #expect(try outcomes(await handle(next, by: handler)).keys.sorted() == ["apns.accepted"])
+
+        // A later gap counts, up to the moment in which it is noticed; later revocations move nothing.
+        revocations.noteGap(now: .sample + .seconds(1))
+        for hours in 5...6 { try lose(at: .sample + .seconds(hours * 3600)) }
+        #expect(revocations.reach(now: .sample) == .sample + .seconds(1))
+    }
 }

@@ -14,6 +14,22 @@ enum RulesDatabase {
         try await TestSchema.rules.withPool(statementTimeout: statementTimeout, body)
     }
 
+    /// The same with the second, small pool that operators' routes have.
+    ///
+    /// - Parameter patience: how long an operator's request waits for a connection.
+    static func withPools<R: Sendable>(
+        patience: Duration, _ body: (PostgresPool, PostgresPool) async throws -> R
+    ) async throws -> R {
+        try await TestDatabase.withDatabase { configuration in
+            try await TestSchema.rules.make(in: configuration)
+            var small = configuration
+            (small.poolSize, small.checkoutTimeout) = (RulesApp.operatorConnections, patience)
+            return try await TestDatabase.withPool(configuration) { pool in
+                try await TestDatabase.withPool(small) { operators in try await body(pool, operators) }
+            }
+        }
+    }
+
     /// How many rows a table of rules has.
     static func count(_ table: SQL, _ pool: PostgresPool) async throws -> Int {
         try await pool.query("SELECT count(*) FROM \(table)").single()

@@ -1,8 +1,10 @@
 import Foundation
+import HTTPGate
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import Postgres
 import PushProtocol
 import TestSupport
 import Testing
@@ -49,6 +51,61 @@ import Testing
             #expect(try await status(other) == .ok)
             uptime.advance(by: .seconds(30))
             #expect(try await status(often) == .ok)
+        }
+    }
+
+    @Test func `slow operator statements leave users and the stage their connections`() async throws {
+        let keys = try BearerKeys()
+        defer { keys.remove() }
+        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let bearer = try await BearerKeys.shared([:])
+        let asOperator = RoutesTests.headers("operator-key")
+        try await TestDatabase.withDatabase { configuration in
+            try await TestSchema.registry.make(in: configuration)
+            var small = configuration
+            (small.poolSize, small.checkoutTimeout) = (TokenRegistryApp.operatorConnections, .seconds(1))
+            try await TestDatabase.withPool(configuration) { pool in
+                try await TestDatabase.withPool(small) { operators in
+                    let store = RegistrationStore(pool)
+                    let router = RegistryAPI.router(
+                        store: store, operators: RegistrationStore(operators), gate: gate,
+                        keys: KeyGate(
+                            APIKeyStore(operators, schema: "registry"), master: "operator-key",
+                            limit: RateGate("key", perMinute: 0), logger: .silent))
+                    try await Application(router: router).test(.router) { client in
+                        try await store.register([StoreFixture.claim("a", "01")])
+                        let device = try await store.records(of: StoreFixture.user("a"))[0].registration.device
+                        let ask: @Sendable () async throws -> Int = {
+                            try await client.execute(
+                                uri: "/v1/operator/devices/\(device)/deactivate?app=family-portal", method: .post,
+                                headers: asOperator
+                            ) { $0.status.code }
+                        }
+                        // A deactivation waits for the row.
+                        let waiting = try await pool.transaction { transaction in
+                            try await transaction.execute("SELECT FROM registry.registration FOR UPDATE")
+                            let waiting = (0..<TokenRegistryApp.operatorConnections).map { _ in Task(operation: ask) }
+                            try await eventually("operators wait") {
+                                let count: Int = try await pool.query(
+                                    """
+                                    SELECT count(*) FROM pg_stat_activity
+                                    WHERE wait_event_type = 'Lock' AND datname = current_database()
+                                    """
+                                ).single()
+                                return count == TokenRegistryApp.operatorConnections
+                            }
+                            #expect(try await ask() == 503)
+                            try await client.execute(
+                                uri: "\(RoutesTests.path)/register", method: .post,
+                                headers: RoutesTests.headers(bearer), body: RoutesTests.body
+                            ) { #expect($0.status == .ok) }
+                            try await store.register([StoreFixture.claim("b", "02")])
+                            return waiting
+                        }
+                        for request in waiting { #expect(try await request.value == 200) }
+                    }
+                }
+            }
         }
     }
 

@@ -172,6 +172,72 @@ import Testing
         }
     }
 
+    @Test func `given a registration that no statement can flag, then the sweep flags the others`() async throws {
+        try await Fixture.withStore { store, pool in
+            let users = ["a", "bad", "b", "c", "d"]
+            try await store.register(
+                users.enumerated().map { Fixture.claim($1, "0\($0)", at: .now + .seconds(-90 * 86_400)) })
+            try await pool.execute(
+                """
+                ALTER TABLE registry.registration ADD CHECK (user_id <> 'bad' OR stale_since IS NULL) NOT VALID
+                """)
+            let sweep = SweepStore(pool, logger: .silent)
+            while case .more = try await sweep.advance(now: .now) {}
+            let flagged = try await pool.query(
+                "SELECT user_id FROM registry.registration WHERE stale_since IS NOT NULL ORDER BY user_id")
+            #expect(try flagged.map { try $0.decode(String.self, at: 0) } == ["a", "b", "c", "d"])
+        }
+    }
+
+    @Test func `given rows that no statement can delete, then the history sweeper deletes the others`() async throws {
+        try await Fixture.withStore { _, pool in
+            try await pool.execute(
+                """
+                INSERT INTO registry.membership (app, kind, name, user_id, active, at)
+                SELECT 'family-portal', 'topic', 't', u, false, now() - interval '400 days'
+                FROM unnest('{a,bad,c,d}'::text[]) AS u
+                """)
+            try await pool.execute(
+                """
+                INSERT INTO registry.campaign (id, app, rule, notification, audience, state, finished_at)
+                SELECT gen_random_uuid(), 'family-portal', r, '', '', 'done', now() - interval '900 days'
+                FROM unnest('{bad,b,c}'::text[]) AS r
+                """)
+            try await pool.execute(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+            try await pool.execute(
+                """
+                CREATE TRIGGER refuse BEFORE DELETE ON registry.membership FOR EACH ROW
+                WHEN (OLD.user_id = 'bad') EXECUTE FUNCTION refuse()
+                """)
+            try await pool.execute(
+                """
+                CREATE TRIGGER refuse BEFORE DELETE ON registry.campaign FOR EACH ROW
+                WHEN (OLD.rule = 'bad') EXECUTE FUNCTION refuse()
+                """)
+            let sweeper = HistorySweeper(
+                store: HistoryStore(pool, logger: .silent), now: { .now }, logger: .silent)
+            while try await sweeper.step() == StaleSweeper.pace {}
+            let left = try await pool.query(
+                "SELECT user_id FROM registry.membership UNION ALL SELECT rule FROM registry.campaign")
+            #expect(try left.map { try $0.decode(String.self, at: 0) } == ["bad", "bad"])
+        }
+    }
+
+    @Test func `given a token that no statement can rewrite, then the rewriter rewrites the others`() async throws {
+        let folder = try TemporaryFolder()
+        let keys = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
+        try await Fixture.withStore { store, pool in
+            try await store.register(
+                ["a", "bad", "c", "d"].enumerated().map { Fixture.claim($1, "0\($0)") })
+            try await pool.execute(
+                "ALTER TABLE registry.registration ADD CHECK (user_id <> 'bad' OR token NOT LIKE 'v1 %') NOT VALID")
+            let rewriting = TokenRewriteStore(pool, tokens: keys, logger: .silent)
+            while case .more = try await rewriting.advance() {}
+            #expect(try await TokenEncryptionFixture.stored(pool) == ["k1": 3, "plain": 1])
+        }
+    }
+
     /// One active registration of the user `a` whose kind only a newer release knows.
     private static func addUnreadable(to pool: PostgresPool) async throws {
         try await pool.execute(

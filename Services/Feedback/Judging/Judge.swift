@@ -50,12 +50,13 @@ struct Judge: Service {
             var trouble: String?
             while !Task.isCancelled {
                 do {
-                    try await judge()
+                    let failure = try await failureOfLane()
                     if round.isMultiple(of: Self.roundsBetweenFigures) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
                     if isTidying || round.isMultiple(of: Self.roundsBetweenTidying) { isTidying = try await tidy() }
                     round += 1
+                    if let failure { throw failure }
                     if trouble != nil { logger.notice("Evidence is judged again") }
                     trouble = nil
                 } catch is CancellationError {
@@ -109,6 +110,12 @@ struct Judge: Service {
             tripped.set(report.after, of: lane)
             guard report.hasMore else { return }
         }
+    }
+
+    /// Judges as ``judge()`` does. What is only told or tidied does not wait for a lane that fails.
+    private func failureOfLane() async throws -> LaneFailure? {
+        do { try await judge() } catch let failure as LaneFailure { return failure }
+        return nil
     }
 
     private struct LaneFailure: Error, CustomStringConvertible {

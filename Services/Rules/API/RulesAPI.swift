@@ -9,6 +9,8 @@ import PushProtocol
 /// Everything that rules serves over HTTP, which is what `openapi.yaml` says it is.
 struct RulesAPI: Sendable {
     let pool: PostgresPool
+    /// The pool of operators' routes. It is separate, so that their statements take no connection from users and stages.
+    let operators: PostgresPool
     let shelf: RuleShelf
     let gate: BearerAuthenticator
     let keys: APIKeyAuthenticator
@@ -32,7 +34,7 @@ struct RulesAPI: Sendable {
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)
         OperatorRoutes(
-            explanations: ExplanationStore(pool), counts: CountStore(pool), keys: keys, now: now
+            explanations: ExplanationStore(operators), counts: CountStore(operators), keys: keys, now: now
         ).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(

@@ -21,52 +21,66 @@ struct BadgeStore: Sendable {
         var person: PersonKey
         var version: Int
         var unread: Int
+
+        fileprivate func dead(_ reason: DeadRow.Reason) -> DeadRow {
+            DeadRow(
+                table: .badge, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
+                reason: reason)
+        }
     }
 
-    /// Lends the corrections that are due, and those whose lease is over. A row that cannot be read is marked as dead
-    /// (``DeadRow``), and the others go on.
+    /// Lends the corrections that are due, and those whose lease is over. A row that cannot be read or worked on is marked
+    /// as dead (``DeadRow``), and the others go on.
     func take(now: Timestamp) async throws -> [Correction] {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                let rows = try await transaction.query(
-                    """
-                    UPDATE rules.badge SET due_at = \((now + Self.lease).date)
-                    WHERE (app, user_id) IN (
-                        SELECT app, user_id FROM rules.badge WHERE due_at <= \(now.date) AND dead_at IS NULL
-                        ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
-                    RETURNING app, user_id, version
-                    """)
-                var corrections: [Correction] = []
-                var dead: [DeadRow] = []
-                for row in rows {
-                    do {
-                        let person = PersonKey(
-                            app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
-                        corrections.append(
-                            Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
-                    } catch {
-                        let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
-                        dead.append(DeadRow(table: .badge, app: key[0], key: key, reason: .unreadable))
+        let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
+        let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(Self.batch)"
+        return try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await take(due, now: now) },
+                keys: {
+                    try await pool.query("SELECT app, user_id FROM rules.badge \(due)").map { row in
+                        [try row.decode(String.self, at: 0), try row.decode(String.self, at: 1)]
                     }
+                },
+                alone: { key in
+                    try await take("WHERE \(isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
+                },
+                dead: { DeadRow(table: .badge, app: $0[0], key: $0, reason: .failed) })
+        }.flatMap { $0 }
+    }
+
+    private func take(_ which: SQL, now: Timestamp) async throws -> [Correction] {
+        try await pool.transaction { transaction in
+            let rows = try await transaction.query(
+                """
+                UPDATE rules.badge SET due_at = \((now + Self.lease).date)
+                WHERE (app, user_id) IN (SELECT app, user_id FROM rules.badge \(which) FOR UPDATE SKIP LOCKED)
+                RETURNING app, user_id, version
+                """)
+            var corrections: [Correction] = []
+            var dead: [DeadRow] = []
+            for row in rows {
+                do {
+                    let person = PersonKey(
+                        app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
+                    corrections.append(Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
+                } catch {
+                    let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
+                    dead.append(DeadRow(table: .badge, app: key[0], key: key, reason: .unreadable))
                 }
-                try await transaction.bury(dead, logger)
-                // Counted after the versions were seen: who reads in between is corrected once more.
-                let unread = try await transaction.unread(Set(corrections.map(\.person)))
-                for index in corrections.indices { corrections[index].unread = unread[corrections[index].person] ?? 0 }
-                return corrections
             }
+            try await transaction.bury(dead, logger)
+            // Counted after the versions were seen: who reads in between is corrected once more.
+            let unread = try await transaction.unread(Set(corrections.map(\.person)))
+            for index in corrections.indices { corrections[index].unread = unread[corrections[index].person] ?? 0 }
+            return corrections
         }
     }
 
     /// Marks what no message can carry.
     func bury(_ corrections: [Correction]) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(
-                corrections.map(\.person).map { person in
-                    DeadRow(
-                        table: .badge, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
-                        reason: .unsendable)
-                }, logger)
+            try await pool.bury(corrections.map { $0.dead(.unsendable) }, logger)
         }
     }
 
@@ -74,15 +88,21 @@ struct BadgeStore: Sendable {
     func forget(_ corrections: [Correction]) async throws {
         guard !corrections.isEmpty else { return }
         try await Outage.ofDatabase {
-            try await pool.execute(
-                """
-                DELETE FROM rules.badge USING unnest(
-                    \(corrections.map(\.person.app.rawValue)), \(corrections.map(\.person.user.rawValue)),
-                    \(corrections.map(\.version))
-                ) AS done (app, user_id, version)
-                WHERE (badge.app, badge.user_id, badge.version) = (done.app, done.user_id, done.version)
-                """)
+            _ = try await isolatingRows(
+                pool, logger, batch: { try await remove(corrections) }, keys: { corrections },
+                alone: { try await remove([$0]) }, dead: { $0.dead(.failed) })
         }
+    }
+
+    private func remove(_ corrections: [Correction]) async throws {
+        try await pool.execute(
+            """
+            DELETE FROM rules.badge USING unnest(
+                \(corrections.map(\.person.app.rawValue)), \(corrections.map(\.person.user.rawValue)),
+                \(corrections.map(\.version))
+            ) AS done (app, user_id, version)
+            WHERE (badge.app, badge.user_id, badge.version) = (done.app, done.user_id, done.version)
+            """)
     }
 
     /// After a part of a statement named `changed`, which says of whom what is unread has changed.

@@ -44,20 +44,26 @@ struct CrowdStore: Sendable {
                 logger.warning(
                     "A step of a crowd failed; each crowd is looked at alone", metadata: [LogKey.error: "\(error)"])
             }
-            for row in try await pool.query(CrowdRows.keys(due)) {
-                let key = try CrowdRows.key(row)
-                do {
-                    switch try await advance(CrowdRows.due(now, only: key), by: book, now: now) {
-                    case .nothing: continue
-                    case .walked: return .walked
-                    case .decided(let step): return .decided(step)
-                    }
-                } catch let error where error.isOfTheWork {
-                    try await pool.bury([key.dead(.failed)], logger)
-                }
-            }
-            return .walked
+            return try await advanceAlone(due, by: book, now: now)
         }
+    }
+
+    /// The same with each crowd alone, until one comes on.
+    private func advanceAlone(_ due: SQL, by book: RuleBook, now: Timestamp) async throws -> Progress {
+        var unmarked = 0
+        for row in try await pool.query(CrowdRows.keys(due)) {
+            let key = try CrowdRows.key(row)
+            do {
+                switch try await advance(CrowdRows.due(now, only: key), by: book, now: now) {
+                case .nothing: continue
+                case .walked: return .walked
+                case .decided(let step): return .decided(step)
+                }
+            } catch let error where error.isOfTheWork {
+                unmarked += try await pool.bury([key.dead(.failed)], logger) ? 0 : 1
+            }
+        }
+        return unmarked == 0 ? .walked : .nothing
     }
 
     private func advance(_ which: SQL, by book: RuleBook, now: Timestamp) async throws -> Progress {
@@ -112,13 +118,25 @@ struct CrowdStore: Sendable {
     /// The broker has all of a step.
     func confirm(_ step: Step, now: Timestamp) async throws {
         guard let decided = step.crowd.decided else { return }
+        do {
+            try await Outage.ofDatabase {
+                try await decisions.pool.execute(
+                    """
+                    UPDATE rules.crowd SET told = decided, decided = NULL, due_at = \(now.date)
+                    WHERE event = \(step.crowd.key) AND rule = \(step.crowd.rule)
+                        AND told = \(step.crowd.told) AND decided = \(decided)
+                    """)
+            }
+        } catch let error where error.isOfTheWork {
+            try await bury(step, .failed)
+        }
+    }
+
+    /// Marks a crowd whose step cannot be published or confirmed.
+    func bury(_ step: Step, _ reason: DeadRow.Reason) async throws {
+        let key = CrowdRows.Key(event: step.crowd.key, rule: step.crowd.rule)
         try await Outage.ofDatabase {
-            try await decisions.pool.execute(
-                """
-                UPDATE rules.crowd SET told = decided, decided = NULL, due_at = \(now.date)
-                WHERE event = \(step.crowd.key) AND rule = \(step.crowd.rule)
-                    AND told = \(step.crowd.told) AND decided = \(decided)
-                """)
+            try await pool.bury([key.dead(reason, app: step.crowd.event.app.rawValue)], logger)
         }
     }
 

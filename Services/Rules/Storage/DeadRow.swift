@@ -37,7 +37,7 @@ struct DeadRow: Hashable, Sendable {
         case unreadable
         /// Working on it alone failed, and the database was not away.
         case failed
-        /// No message can carry it: it is too large, or nests too deep.
+        /// No message can carry it: it is too large, nests too deep, or is refused by the broker for good.
         case unsendable
     }
 
@@ -76,11 +76,25 @@ extension PostgresTransaction {
 }
 
 extension PostgresPool {
-    /// Marks rows as dead, and reports those that were not marked before.
-    func bury(_ rows: [DeadRow], _ logger: Logger) async throws {
+    /// Marks rows as dead, and reports those that were not marked before. A row that cannot be marked is logged, and the
+    /// others are marked.
+    ///
+    /// - Returns: whether every row could be marked.
+    @discardableResult
+    func bury(_ rows: [DeadRow], _ logger: Logger) async throws -> Bool {
+        var areMarked = true
         for row in rows {
-            if try await execute(row.mark) > 0 { row.report(logger) }
+            do throws(PostgresError) {
+                if try await execute(row.mark) > 0 { row.report(logger) }
+            } catch {
+                guard error.isOfTheWork else { throw error }
+                areMarked = false
+                logger.error(
+                    "A dead row cannot be marked; it is tried again",
+                    metadata: ["row": "rules.\(row.table.rawValue) \(row.key)", LogKey.error: "\(error)"])
+            }
         }
+        return areMarked
     }
 }
 
@@ -121,6 +135,42 @@ func isolatingRows<Key, Result>(
     if let timeout, slow.count > 1, results.isEmpty { throw timeout }
     try await pool.bury(slow.map(dead), logger)
     return results
+}
+
+/// Works on rows that failed as a batch. Halves the batch until each failing row is alone.
+struct RowHalving {
+    /// The number of rows that time out alone, while no other row succeeds, after which the database counts as slow.
+    static let mostTimeouts = 8
+
+    /// The sum of the results.
+    private(set) var done = 0
+    /// The rows that failed alone.
+    private(set) var failed: [String] = []
+    /// The error of the first of them.
+    private(set) var failure: (any Error)?
+    private var hasSucceeded = false
+    private var timeouts = 0
+
+    init(done: Int = 0) { self.done = done }
+
+    /// - Throws: errors that do not come from the rows.
+    mutating func run(_ rows: ArraySlice<String>, _ work: ([String]) async throws -> Int) async throws {
+        guard !rows.isEmpty else { return }
+        do {
+            done += try await work(Array(rows))
+            hasSucceeded = true
+        } catch let error where error.isOfTheWork {
+            guard rows.count == 1 else {
+                let middle = rows.startIndex + rows.count / 2
+                try await run(rows[..<middle], work)
+                return try await run(rows[middle...], work)
+            }
+            if (error as? PostgresError)?.isTimeout == true { timeouts += 1 }
+            guard hasSucceeded || timeouts < Self.mostTimeouts else { throw error }
+            failed += rows
+            failure = failure ?? error
+        }
+    }
 }
 
 extension Logger {

@@ -45,7 +45,7 @@ struct HeldStore: Sendable {
                 alone: { key in
                     try await release("WHERE held.notification = \(key) AND \(isDue)", by: book, now: now)
                 },
-                dead: { DeadRow(table: .held, app: nil, key: [$0.uuidString.lowercased()], reason: .failed) })
+                dead: { HeldStore.dead($0, of: nil, .failed) })
         }
         return (parts.flatMap(\.releases), parts.reduce(0) { $0 + $1.taken })
     }
@@ -66,10 +66,7 @@ struct HeldStore: Sendable {
                     sayings[item.saying.id] = item.saying
                     items.append(item)
                 } catch {
-                    dead.append(
-                        DeadRow(
-                            table: .held, app: try? row.decode(String.self, at: 1), key: [key.uuidString.lowercased()],
-                            reason: .unreadable))
+                    dead.append(HeldStore.dead(key, of: try? row.decode(String.self, at: 1), .unreadable))
                 }
             }
             try await transaction.bury(dead, logger)
@@ -83,12 +80,7 @@ struct HeldStore: Sendable {
     /// Marks what no message can carry.
     func bury(_ notifications: [UUID], of app: AppID) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(
-                notifications.map { notification in
-                    DeadRow(
-                        table: .held, app: app.rawValue, key: [notification.uuidString.lowercased()],
-                        reason: .unsendable)
-                }, logger)
+            try await pool.bury(notifications.map { HeldStore.dead($0, of: app.rawValue, .unsendable) }, logger)
         }
     }
 
@@ -96,9 +88,19 @@ struct HeldStore: Sendable {
     func forget(_ published: [UUID]) async throws {
         guard !published.isEmpty else { return }
         try await Outage.ofDatabase {
-            try await pool.execute(
-                "DELETE FROM rules.held WHERE notification = ANY(\(published)) AND leaving IS NOT NULL")
+            _ = try await isolatingRows(
+                pool, logger, batch: { try await remove(published) }, keys: { published },
+                alone: { try await remove([$0]) }, dead: { HeldStore.dead($0, of: nil, .failed) })
         }
+    }
+
+    private func remove(_ published: [UUID]) async throws {
+        try await pool.execute(
+            "DELETE FROM rules.held WHERE notification = ANY(\(published)) AND leaving IS NOT NULL")
+    }
+
+    private static func dead(_ notification: UUID, of app: String?, _ reason: DeadRow.Reason) -> DeadRow {
+        DeadRow(table: .held, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
     private func judge(

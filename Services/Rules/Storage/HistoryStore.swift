@@ -71,27 +71,62 @@ struct HistoryStore: Sendable {
         }
     }
 
-    /// Deletes what is old and not needed in the next range of a table.
+    /// What a step through a table came to.
+    struct Step: Sendable {
+        var deleted: Int
+        /// Where the next step begins; `nil` when there is none.
+        var place: Date?
+        /// The number of rows that cannot be deleted. The next walk through the table tries them again.
+        var failed = 0
+        var failure: (any Error)?
+    }
+
+    /// Deletes what is old and not needed in the next range of a table. A row that cannot be deleted keeps no other row from
+    /// being deleted.
     ///
     /// - Parameter place: where the last step ended; `nil` to begin with the oldest.
-    /// - Returns: how many rows went, and where the next step begins, if there may be more; `nil` when another process is
-    ///   at it.
+    /// - Returns: `nil` when another process is at it.
     func advance(
         _ table: Table, after place: Date?, _ terms: HistoryTerms, now: Timestamp
-    ) async throws -> (deleted: Int, place: Date?)? {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return nil }
-                let past = table.past(terms, now: now)
-                let end = try await transaction.query(
-                    HistoryStore.end(of: step, table, after: place, past: past)
-                ).first?.decode(Date.self, at: 0)
-                let deleted = try await transaction.query(
-                    HistoryStore.deletion(table, after: place, until: end ?? past, past: past, now: now)
-                ).single(Int.self)
-                return (deleted: deleted, place: end)
+    ) async throws -> Step? {
+        let past = table.past(terms, now: now)
+        return try await Outage.ofDatabase {
+            do {
+                return try await pool.transaction { transaction in
+                    guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return nil }
+                    let end = try await transaction.query(
+                        HistoryStore.end(of: step, table, after: place, past: past)
+                    ).first?.decode(Date.self, at: 0)
+                    let deleted = try await transaction.query(
+                        HistoryStore.deletion(table, after: place, until: end ?? past, past: past, now: now)
+                    ).single(Int.self)
+                    return Step(deleted: deleted, place: end)
+                }
+            } catch let error where error.isOfTheWork {
+                return try await advanceByHalves(table, after: place, past: past, now: now)
             }
         }
+    }
+
+    private func advanceByHalves(_ table: Table, after place: Date?, past: Date, now: Timestamp) async throws -> Step {
+        let end = try await pool.query(HistoryStore.end(of: step, table, after: place, past: past)).first?
+            .decode(Date.self, at: 0)
+        let rows = try await pool.query(
+            """
+            SELECT ctid::text FROM rules.\(identifier: table.rawValue)
+            WHERE \(HistoryStore.range(table, after: place, until: end ?? past))
+            """
+        ).map { try $0.decode(String.self, at: 0) }
+        var halving = RowHalving()
+        try await halving.run(rows[...]) { part in
+            try await pool.transaction { transaction in
+                guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return 0 }
+                return try await transaction.query(
+                    HistoryStore.deletion(table, after: place, until: end ?? past, past: past, now: now, only: part)
+                ).single(Int.self)
+            }
+        }
+        return Step(deleted: halving.done, place: end, failed: halving.failed.count, failure: halving.failure)
     }
 
     /// The time at which a step ends; no row when nothing old is left after it.
@@ -103,10 +138,15 @@ struct HistoryStore: Sendable {
     }
 
     /// Deletes, and answers how many rows went. Whose inbox had something unread among them has another badge from then on.
-    static func deletion(_ table: Table, after place: Date?, until end: Date, past: Date, now: Timestamp) -> SQL {
+    ///
+    /// - Parameter rows: the places of the rows that may go; `nil`: all of the range.
+    static func deletion(
+        _ table: Table, after place: Date?, until end: Date, past: Date, now: Timestamp, only rows: [String]? = nil
+    ) -> SQL {
+        let only: SQL = rows.map { "AND ctid = ANY(\($0)::text[]::tid[])" } ?? ""
         let deletion: SQL = """
             DELETE FROM rules.\(identifier: table.rawValue)
-            WHERE \(range(table, after: place, until: end)) AND NOT (\(table.isNeeded(past: past)))
+            WHERE \(range(table, after: place, until: end)) AND NOT (\(table.isNeeded(past: past))) \(only)
             """
         return switch table {
         case .inbox:

@@ -29,6 +29,12 @@ struct PreferenceChangeStore: Sendable {
         var version: Int
         var settings = PersonalSettings()
         var pushes: [Push] = []
+
+        fileprivate func dead(_ reason: DeadRow.Reason) -> DeadRow {
+            DeadRow(
+                table: .preferenceChange, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
+                reason: reason)
+        }
     }
 
     /// A decided push without a known end.
@@ -39,55 +45,82 @@ struct PreferenceChangeStore: Sendable {
         var mutes: [String]
     }
 
-    /// Lends the changes whose decisions are complete: all transactions that began before the change have ended.
+    /// Lends the changes whose decisions are complete: all transactions that began before the change have ended. A row that
+    /// cannot be read or worked on is marked as dead (``DeadRow``), and the others go on.
     func take(now: Timestamp) async throws -> [Change] {
-        try await Outage.ofDatabase {
-            try await pool.transaction { transaction in
-                let rows = try await transaction.query(Self.due)
-                var changes: [Change] = []
-                var dead: [DeadRow] = []
-                for row in rows {
-                    do {
-                        let person = PersonKey(app: try row.decode(at: 0), user: try row.decode(at: 1))
-                        changes.append(Change(person: person, version: try row.decode(at: 2)))
-                    } catch {
-                        let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
-                        dead.append(DeadRow(table: .preferenceChange, app: key[0], key: key, reason: .unreadable))
+        let due: SQL = "WHERE \(Self.isDue) ORDER BY due_at LIMIT \(Self.batch)"
+        return try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await take(due, now: now) },
+                keys: {
+                    try await pool.query("SELECT app, user_id FROM rules.preference_change \(due)").map { row in
+                        [try row.decode(String.self, at: 0), try row.decode(String.self, at: 1)]
                     }
+                },
+                alone: { key in
+                    try await take("WHERE \(Self.isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
+                },
+                dead: { DeadRow(table: .preferenceChange, app: $0[0], key: $0, reason: .failed) })
+        }.flatMap { $0 }
+    }
+
+    private func take(_ which: SQL, now: Timestamp) async throws -> [Change] {
+        try await pool.transaction { transaction in
+            let rows = try await transaction.query(Self.lend(which))
+            var changes: [Change] = []
+            var dead: [DeadRow] = []
+            for row in rows {
+                do {
+                    let person = PersonKey(app: try row.decode(at: 0), user: try row.decode(at: 1))
+                    changes.append(Change(person: person, version: try row.decode(at: 2)))
+                } catch {
+                    let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
+                    dead.append(DeadRow(table: .preferenceChange, app: key[0], key: key, reason: .unreadable))
                 }
-                try await transaction.bury(dead, logger)
-                guard !changes.isEmpty else { return [] }
-                let people = try await transaction.people(
-                    asked: changes.map(\.person), charged: [], watched: [], now: now, logger)
-                for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
-                    let index: Int = try row.decode(at: 0)
-                    changes[index].pushes.append(
-                        Push(
-                            notification: try row.decode(at: 1), rule: try row.decode(at: 2),
-                            mutes: try row.decode([String]?.self, at: 3) ?? []))
-                }
-                for index in changes.indices {
-                    changes[index].settings = people[changes[index].person]?.settings ?? PersonalSettings()
-                }
-                return changes
             }
+            try await transaction.bury(dead, logger)
+            guard !changes.isEmpty else { return [] }
+            let people = try await transaction.people(
+                asked: changes.map(\.person), charged: [], watched: [], now: now, logger)
+            for row in try await transaction.query(Self.pushes(of: changes.map(\.person))) {
+                let index: Int = try row.decode(at: 0)
+                changes[index].pushes.append(
+                    Push(
+                        notification: try row.decode(at: 1), rule: try row.decode(at: 2),
+                        mutes: try row.decode([String]?.self, at: 3) ?? []))
+            }
+            for index in changes.indices {
+                changes[index].settings = people[changes[index].person]?.settings ?? PersonalSettings()
+            }
+            return changes
         }
+    }
+
+    /// Marks a change whose revocation no message can carry.
+    func bury(_ change: Change) async throws {
+        try await Outage.ofDatabase { try await pool.bury([change.dead(.unsendable)], logger) }
     }
 
     /// Deletes the rows of people who changed nothing since they were taken.
     func forget(_ changes: [Change]) async throws {
         guard !changes.isEmpty else { return }
         try await Outage.ofDatabase {
-            try await pool.execute(
-                """
-                DELETE FROM rules.preference_change USING unnest(
-                    \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
-                    \(changes.map(\.version))
-                ) AS done (app, user_id, version)
-                WHERE (preference_change.app, preference_change.user_id, preference_change.version)
-                    = (done.app, done.user_id, done.version)
-                """)
+            _ = try await isolatingRows(
+                pool, logger, batch: { try await remove(changes) }, keys: { changes },
+                alone: { try await remove([$0]) }, dead: { $0.dead(.failed) })
         }
+    }
+
+    private func remove(_ changes: [Change]) async throws {
+        try await pool.execute(
+            """
+            DELETE FROM rules.preference_change USING unnest(
+                \(changes.map(\.person.app.rawValue)), \(changes.map(\.person.user.rawValue)),
+                \(changes.map(\.version))
+            ) AS done (app, user_id, version)
+            WHERE (preference_change.app, preference_change.user_id, preference_change.version)
+                = (done.app, done.user_id, done.version)
+            """)
     }
 
     /// Notes that a person changed their preferences in this transaction.
@@ -99,15 +132,19 @@ struct PreferenceChangeStore: Sendable {
         """
     }
 
-    private static let due: SQL = """
+    private static let isDue: SQL = """
+        due_at <= clock_timestamp() AND dead_at IS NULL AND (changed_by < pg_snapshot_xmin(pg_current_snapshot())
+            OR changed_at < clock_timestamp() - \(interval(patience)))
+        """
+
+    private static func lend(_ which: SQL) -> SQL {
+        """
         UPDATE rules.preference_change SET due_at = clock_timestamp() + \(interval(lease))
         WHERE (app, user_id) IN (
-            SELECT app, user_id FROM rules.preference_change
-            WHERE due_at <= clock_timestamp() AND dead_at IS NULL AND (changed_by < pg_snapshot_xmin(pg_current_snapshot())
-                OR changed_at < clock_timestamp() - \(interval(patience)))
-            ORDER BY due_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+            SELECT app, user_id FROM rules.preference_change \(which) FOR UPDATE SKIP LOCKED)
         RETURNING app, user_id, version
         """
+    }
 
     private static func pushes(of people: [PersonKey]) -> SQL {
         """

@@ -29,14 +29,15 @@ struct PreferenceStore: Sendable {
             let row = try await transaction.query(
                 "SELECT settings FROM rules.person WHERE app = \(app) AND user_id = \(user) FOR UPDATE"
             ).first
-            let changed = try change(try row.map { try Self.settings($0) } ?? PersonalSettings())
+            let former = try row.map { try Self.settings($0) } ?? PersonalSettings()
+            let changed = try change(former)
             let stored = JSONB(utf8: try WireCoding.encode(changed))
             try await transaction.execute(
                 """
                 UPDATE rules.person SET settings = \(stored), dead_at = NULL, dead_reason = NULL
                 WHERE app = \(app) AND user_id = \(user)
                 """)
-            try await transaction.execute(PreferenceChangeStore.note(person))
+            if changed != former { try await transaction.execute(PreferenceChangeStore.note(person)) }
             return changed
         }
     }

@@ -20,13 +20,23 @@ struct RemnantStore: Sendable {
     /// What was decided is not reported about for longer than it is kept.
     var history = HistoryTerms.usual.history
 
+    /// What a sweep came to.
+    struct Swept: Sendable {
+        /// The number of rows of each table.
+        var deleted: [String: Int] = [:]
+        /// The places of the rows of each table that cannot be deleted.
+        var failed: [String: [String]] = [:]
+        /// The first failure of this sweep.
+        var failure: (any Error)?
+        var isMore = false
+    }
+
     /// Deletes what is over, a batch of each kind. Any number of processes may do this.
     ///
-    /// A table that cannot be swept keeps no other from being swept.
+    /// A row that cannot be deleted keeps no other row from being deleted.
     ///
-    /// - Returns: how many rows of each table; and whether there may be more.
-    /// - Throws: the first failure, when every other table was swept.
-    func sweep(now: Timestamp) async throws -> (deleted: [String: Int], isMore: Bool) {
+    /// - Parameter failed: the failed rows of earlier sweeps; this one passes over them.
+    func sweep(now: Timestamp, passingOver failed: [String: [String]] = [:]) async throws -> Swept {
         func before(_ age: Duration) -> Date { (now - age).date }
         let past = before(Self.patience)
         let idle = before(Self.idleness)
@@ -51,23 +61,46 @@ struct RemnantStore: Sendable {
                 """
             ),
         ]
-        var deleted: [String: Int] = [:]
-        var failure: (any Error)?
+        var swept = Swept(failed: failed)
         for (name, over) in conditions {
-            let table: SQL = "rules.\(identifier: name)"
             do {
-                deleted[name] = try await Outage.ofDatabase {
-                    try await pool.execute(
-                        """
-                        DELETE FROM \(table) WHERE ctid = ANY(ARRAY(
-                            SELECT ctid FROM \(table) WHERE \(over) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED))
-                        """)
-                }
+                let failed = swept.failed[name] ?? []
+                let part = try await Outage.ofDatabase { try await sweep(name, over, passingOver: failed) }
+                swept.deleted[name] = part.rows.done
+                swept.failed[name] = failed + part.rows.failed
+                swept.failure = swept.failure ?? part.rows.failure
+                swept.isMore = swept.isMore || part.isMore
             } catch let error where error.isOfTheWork {
-                failure = failure ?? error
+                swept.failure = swept.failure ?? error
             }
         }
-        if let failure { throw failure }
-        return (deleted, deleted.values.contains(Self.batch))
+        return swept
+    }
+
+    private func sweep(
+        _ name: String, _ over: SQL, passingOver failed: [String]
+    ) async throws -> (rows: RowHalving, isMore: Bool) {
+        let table: SQL = "rules.\(identifier: name)"
+        let which: SQL = failed.isEmpty ? over : "(\(over)) AND ctid <> ALL(\(failed)::text[]::tid[])"
+        do {
+            let deleted = try await delete(from: table, which)
+            return (RowHalving(done: deleted), deleted == Self.batch)
+        } catch let error where error.isOfTheWork {
+            let rows = try await pool.query("SELECT ctid::text FROM \(table) WHERE \(which) LIMIT \(Self.batch)")
+                .map { try $0.decode(String.self, at: 0) }
+            var halving = RowHalving()
+            try await halving.run(rows[...]) { part in
+                try await delete(from: table, "ctid = ANY(\(part)::text[]::tid[]) AND (\(over))")
+            }
+            return (halving, rows.count == Self.batch)
+        }
+    }
+
+    private func delete(from table: SQL, _ which: SQL) async throws -> Int {
+        try await pool.execute(
+            """
+            DELETE FROM \(table) WHERE ctid = ANY(ARRAY(
+                SELECT ctid FROM \(table) WHERE \(which) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED))
+            """)
     }
 }

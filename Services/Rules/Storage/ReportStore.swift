@@ -15,46 +15,58 @@ struct ReportStore: Sendable {
     var logger = Logger.rules
 
     /// Takes what there is news of. Any number of processes may do this: none gets what another has. A row that
-    /// cannot be read is marked as dead (``DeadRow``), and the others go on.
+    /// cannot be read or worked on is marked as dead (``DeadRow``), and the others go on.
     func take(now: Timestamp) async throws -> [DeliveryReport] {
-        try await Outage.ofDatabase {
-            var reports: [DeliveryReport] = []
-            let rows = try await pool.query(
-                """
-                WITH due AS (
-                    SELECT notification FROM rules.report WHERE due_at <= \(now.date) AND dead_at IS NULL
-                    ORDER BY due_at LIMIT \(ReportStore.batch) FOR UPDATE SKIP LOCKED
-                ), lent AS (
-                    UPDATE rules.report SET due_at = \((now + ReportStore.lease).date) FROM due
-                    WHERE report.notification = due.notification RETURNING report.*
-                )
-                SELECT lent.notification, app, user_id, rule, correlation, lent.due_at,
-                    coalesce(delivery.push_sent, false), coalesce(delivery.devices, 0), coalesce(delivery.is_failed, false)
-                FROM lent LEFT JOIN rules.delivery ON delivery.notification = lent.notification
-                """)
-            var dead: [DeadRow] = []
-            for row in rows {
-                do { reports.append(try DeliveryReport(row)) } catch {
-                    dead.append(
-                        DeadRow(
-                            table: .report, app: try row.decode(String.self, at: 1),
-                            key: [try row.decode(UUID.self, at: 0).uuidString.lowercased()], reason: .unreadable))
-                }
+        let isDue: SQL = "due_at <= \(now.date) AND dead_at IS NULL"
+        let due: SQL = "WHERE \(isDue) ORDER BY due_at LIMIT \(ReportStore.batch)"
+        return try await Outage.ofDatabase {
+            try await isolatingRows(
+                pool, logger, batch: { try await take(due, now: now) },
+                keys: {
+                    try await pool.query("SELECT notification FROM rules.report \(due)").map { row in
+                        try row.decode(UUID.self, at: 0)
+                    }
+                },
+                alone: { try await take("WHERE \(isDue) AND notification = \($0)", now: now) },
+                dead: { ReportStore.dead($0, of: nil, .failed) })
+        }.flatMap { $0 }
+    }
+
+    private func take(_ which: SQL, now: Timestamp) async throws -> [DeliveryReport] {
+        var reports: [DeliveryReport] = []
+        let rows = try await pool.query(
+            """
+            WITH due AS (
+                SELECT notification FROM rules.report \(which) FOR UPDATE SKIP LOCKED
+            ), lent AS (
+                UPDATE rules.report SET due_at = \((now + ReportStore.lease).date) FROM due
+                WHERE report.notification = due.notification RETURNING report.*
+            )
+            SELECT lent.notification, app, user_id, rule, correlation, lent.due_at,
+                coalesce(delivery.push_sent, false), coalesce(delivery.devices, 0), coalesce(delivery.is_failed, false)
+            FROM lent LEFT JOIN rules.delivery ON delivery.notification = lent.notification
+            """)
+        var dead: [DeadRow] = []
+        for row in rows {
+            do { reports.append(try DeliveryReport(row)) } catch {
+                dead.append(
+                    ReportStore.dead(
+                        try row.decode(UUID.self, at: 0), of: try row.decode(String.self, at: 1), .unreadable))
             }
-            try await pool.bury(dead, logger)
-            return reports
         }
+        try await pool.bury(dead, logger)
+        return reports
+    }
+
+    private static func dead(_ notification: UUID, of app: String?, _ reason: DeadRow.Reason) -> DeadRow {
+        DeadRow(table: .report, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
     /// Marks what no message can carry.
     func bury(_ report: DeliveryReport) async throws {
         try await Outage.ofDatabase {
             try await pool.bury(
-                [
-                    DeadRow(
-                        table: .report, app: report.app.rawValue, key: [report.notification.uuidString.lowercased()],
-                        reason: .unsendable)
-                ], logger)
+                [ReportStore.dead(report.notification, of: report.app.rawValue, .unsendable)], logger)
         }
     }
 
@@ -62,14 +74,20 @@ struct ReportStore: Sendable {
     func told(_ reports: [DeliveryReport]) async throws {
         guard !reports.isEmpty else { return }
         try await Outage.ofDatabase {
-            try await pool.execute(
-                """
-                UPDATE rules.report SET due_at = NULL FROM unnest(
-                    \(reports.map(\.notification)), \(reports.map(\.dueAt.date))
-                ) AS new (notification, due_at)
-                WHERE report.notification = new.notification AND report.due_at = new.due_at
-                """)
+            _ = try await isolatingRows(
+                pool, logger, batch: { try await note(reports) }, keys: { reports }, alone: { try await note([$0]) },
+                dead: { ReportStore.dead($0.notification, of: $0.app.rawValue, .failed) })
         }
+    }
+
+    private func note(_ reports: [DeliveryReport]) async throws {
+        try await pool.execute(
+            """
+            UPDATE rules.report SET due_at = NULL FROM unnest(
+                \(reports.map(\.notification)), \(reports.map(\.dueAt.date))
+            ) AS new (notification, due_at)
+            WHERE report.notification = new.notification AND report.due_at = new.due_at
+            """)
     }
 }
 

@@ -52,23 +52,37 @@ struct BadgeCorrector: Service {
             let use = book.ruleSets[app]?.badgeUse ?? .none
             let needed = corrections.filter { use.correction(unread: $0.unread) != nil }
             done += corrections.filter { use.correction(unread: $0.unread) == nil }
-            guard !needed.isEmpty else { continue }
-            let notification = notification(to: needed, of: app, use, now: now)
-            let message: AMQPMessage
-            do throws(WireError) {
-                message = try Outbound(
-                    notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
-                ).message(from: service)
-            } catch {
-                try await store.bury(needed)
-                continue
-            }
-            if try await bus.post([message], kind: "A badge correction", logger: logger) == [true] {
-                done += needed
-                count(needed.count, app)
-            }
+            done += try await publish(needed[...], of: app, use, now: now)
         }
         try await store.forget(done)
+    }
+
+    /// Publishes corrections as one message, and as two halves where no message can carry it.
+    ///
+    /// - Returns: the corrections that the broker has.
+    private func publish(
+        _ corrections: ArraySlice<BadgeStore.Correction>, of app: AppID, _ use: BadgeUse, now: Timestamp
+    ) async throws -> ArraySlice<BadgeStore.Correction> {
+        guard !corrections.isEmpty else { return [] }
+        let notification = notification(to: Array(corrections), of: app, use, now: now)
+        let message = try? Outbound(
+            notification, to: .notifications, routingKey: RoutingKey.notification(notification.lane, app)
+        ).message(from: service)
+        let results = try await bus.post(message.map { [$0] } ?? [], kind: "A badge correction", logger: logger)
+        switch results.first ?? .refused {
+        case .confirmed:
+            count(corrections.count, app)
+            return corrections
+        case .retry: return []
+        case .refused:
+            guard corrections.count > 1 else {
+                try await store.bury(Array(corrections))
+                return []
+            }
+            let middle = corrections.startIndex + corrections.count / 2
+            return try await publish(corrections[..<middle], of: app, use, now: now)
+                + publish(corrections[middle...], of: app, use, now: now)
+        }
     }
 
     private func notification(

@@ -46,21 +46,30 @@ struct CrowdTeller: Service {
         case .nothing: return false
         case .walked: return true
         case .decided(let step):
-            if try await publish(step) { try await store.confirm(step, now: try await now()) }
+            switch try await publish(step) {
+            case .confirmed: try await store.confirm(step, now: try await now())
+            case .retry: break
+            case .refused: try await store.bury(step, .unsendable)
+            }
             return true
         }
     }
 
-    /// - Returns: whether the broker has it; otherwise it is published again when its lease is over.
-    private func publish(_ step: CrowdStore.Step) async throws -> Bool {
-        let verdict = try EventDraft(step.event).verdict(step.answers, step.statements, unread: step.unread)
+    private func publish(_ step: CrowdStore.Step) async throws -> PublishResult {
+        let verdict: Verdict
+        do throws(WireError) {
+            verdict = try EventDraft(step.event).verdict(step.answers, step.statements, unread: step.unread)
+        } catch {
+            verdict = Verdict(.deadLetter(Reason(code: error.code, detail: "\(error)")))
+        }
         if case .deadLetter(let reason) = verdict.disposition {
             logger.error(
                 "A step of a crowd makes a message that no stage takes; its people find it in their inboxes",
                 metadata: [LogKey.app: "\(step.crowd.event.app)", LogKey.reason: "\(reason.detail)"])
-            return true
+            return .confirmed
         }
         let messages = verdict.outbound.map { $0.message(from: service) }
-        return try await bus.post(messages, kind: "A notification", logger: logger).allSatisfy(\.self)
+        let results = Set(try await bus.post(messages, kind: "A notification", logger: logger))
+        return results.contains(.refused) ? .refused : results.contains(.retry) ? .retry : .confirmed
     }
 }

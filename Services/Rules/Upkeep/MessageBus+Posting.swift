@@ -3,23 +3,34 @@ import Logging
 import Messaging
 import ServiceKit
 
+/// The broker's reply to a message of a worker.
+enum PublishResult: Sendable {
+    case confirmed
+    /// The row stays, and its message is published again under the same id when the lease ends.
+    case retry
+    /// The broker can never take the message: its row is dead (``DeadRow/Reason/unsendable``).
+    case refused
+}
+
 extension MessageBus {
-    /// Publishes what is kept until the broker has it. Whatever it has not is left where it is: it is published again, under
-    /// the same ids, by whoever looks when the lease is over.
+    /// Publishes the messages of rows.
     ///
-    /// - Parameter kind: what each of these is, as the log names it: `A notification`.
-    /// - Returns: of each message in turn, whether the broker has it.
-    func post(_ messages: [AMQPMessage], kind: String, logger: Logger) async throws -> [Bool] {
+    /// - Parameter kind: the noun for such a message in the log: `A notification`.
+    /// - Returns: the result of each message, in order.
+    func post(_ messages: [AMQPMessage], kind: String, logger: Logger) async throws -> [PublishResult] {
         guard !messages.isEmpty else { return [] }
         return try await publish(messages).map { answer in
             switch answer {
-            case .confirmed: return true
-            case .nacked: return false
+            case .confirmed: return .confirmed
+            case .nacked: return .retry
             case .returned(let code, let text):
-                logger.error(
-                    "\(kind) reaches no queue and is published again: apply the topology, or check its permissions",
-                    metadata: [LogKey.reason: "\(code) \(text)"])
-                return false
+                let isRefused = answer.permanentRefusal != nil
+                let next =
+                    isRefused
+                    ? "is refused by the broker for good; its row is marked as dead"
+                    : "reaches no queue and is published again: apply the topology, or check its permissions"
+                logger.error("\(kind) \(next)", metadata: [LogKey.reason: "\(code) \(text)"])
+                return isRefused ? .refused : .retry
             }
         }
     }

@@ -6,6 +6,7 @@ import Metrics
 import PushProtocol
 import ServiceKit
 import ServiceLifecycle
+import Synchronization
 
 /// Revokes pushes under way that their users switched off or muted after the decision. The inbox keeps them. Any number of
 /// processes may run it. Runs until graceful shutdown.
@@ -21,6 +22,7 @@ struct PushRevoker: Service {
     let bus: any MessageBus
     let now: @Sendable () async throws -> Timestamp
     let logger: Logger
+    private let revoked = RevokedNotifications()
 
     func run() async throws {
         await PeriodicTask(
@@ -43,11 +45,13 @@ struct PushRevoker: Service {
         let (book, now) = (shelf.book, try await now())
         var done: [PreferenceChangeStore.Change] = []
         for change in changes {
-            let unwanted = change.unwanted(in: book.ruleSets[change.person.app], now: now)
-            if unwanted.isEmpty {
-                done.append(change)
-            } else if try await publish(unwanted, of: change, at: now) {
-                done.append(change)
+            let unwanted = revoked.missing(
+                of: change.unwanted(in: book.ruleSets[change.person.app], now: now))
+            let result = try await unwanted.isEmpty ? .confirmed : publish(unwanted, of: change, at: now)
+            switch result {
+            case .confirmed: done.append(change)
+            case .retry: continue
+            case .refused: try await store.bury(change)
             }
         }
         return done
@@ -55,17 +59,22 @@ struct PushRevoker: Service {
 
     private func publish(
         _ notifications: [UUID], of change: PreferenceChangeStore.Change, at now: Timestamp
-    ) async throws -> Bool {
+    ) async throws -> PublishResult {
         let app = change.person.app
         let id = DerivedID.uuid5(DerivedID.namespace, "revoked", ids: notifications)
         let text = id.uuidString.lowercased()
         let revocation = NotificationRevocation(
             trace: Trace(id: id, correlation: text, causation: text), app: app, notifications: notifications, at: now)
-        let message = try Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
-            .message(from: service)
-        guard try await bus.post([message], kind: "A revocation", logger: logger) == [true] else { return false }
-        count(notifications.count, app)
-        return true
+        guard let outbound = try? Outbound(revocation, to: .notifications, routingKey: RoutingKey.revocation(app))
+        else {
+            return .refused
+        }
+        let result = try await bus.post([outbound.message(from: service)], kind: "A revocation", logger: logger)[0]
+        if case .confirmed = result {
+            revoked.insert(notifications)
+            count(notifications.count, app)
+        }
+        return result
     }
 
     /// | name | kind | labels | counts |
@@ -74,6 +83,26 @@ struct PushRevoker: Service {
     private func count(_ number: Int, _ app: AppID) {
         Counter(label: "heliograph_rules_pushes_revoked_total", dimensions: [("app", app.rawValue)])
             .increment(by: number)
+    }
+}
+
+/// The notifications that this process revoked last. Senders never forget one that may be under way, so each is published
+/// once, however often its user switches a preference.
+private final class RevokedNotifications: Sendable {
+    /// Two sets, of which the older is dropped when the younger has this many.
+    private static let most = 100_000
+
+    private let sets = Mutex<(young: Set<UUID>, old: Set<UUID>)>(([], []))
+
+    func missing(of notifications: [UUID]) -> [UUID] {
+        sets.withLock { sets in notifications.filter { !sets.young.contains($0) && !sets.old.contains($0) } }
+    }
+
+    func insert(_ notifications: [UUID]) {
+        sets.withLock { sets in
+            if sets.young.count >= Self.most { sets = ([], sets.young) }
+            sets.young.formUnion(notifications)
+        }
     }
 }
 

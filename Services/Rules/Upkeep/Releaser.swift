@@ -59,9 +59,15 @@ struct Releaser: Service {
         }
         var published: [UUID] = []
         let answers = try await bus.post(messages, kind: "A notification", logger: logger)
-        for (parcel, isTaken) in zip(parcels, answers) where isTaken {
-            published += parcel.notification.recipients.map(\.notification)
-            parcel.count()
+        for (parcel, answer) in zip(parcels, answers) {
+            let notifications = parcel.notification.recipients.map(\.notification)
+            switch answer {
+            case .confirmed:
+                published += notifications
+                parcel.count()
+            case .retry: continue
+            case .refused: try await store.bury(notifications, of: parcel.notification.app)
+            }
         }
         try await store.forget(published)
     }

@@ -54,6 +54,12 @@ struct Reporter: Service {
                 case .returned(312, _): count(report, heard: false)
                 // Told again when its lease is over.
                 case .nacked: continue
+                case .returned where answer.permanentRefusal != nil:
+                    logger.error(
+                        "A report is refused by the broker for good; its row is marked as dead",
+                        metadata: [LogKey.reason: "\(answer.permanentRefusal ?? "")"])
+                    try await store.bury(report)
+                    continue
                 case .returned(let code, let text):
                     logger.error(
                         "A report is refused and published again: apply the topology, or check its permissions",

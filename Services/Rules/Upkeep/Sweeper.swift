@@ -27,15 +27,16 @@ struct Sweeper: Service {
         ).run { try await sweep() }
     }
 
-    /// Looks at everything once. A table that cannot be swept keeps no other from being swept.
+    /// Looks at everything once. A row or a table that cannot be swept keeps no other from being swept; it is tried again
+    /// after ``pace``.
     ///
     /// - Throws: the first failure, when everything else was swept.
     func sweep() async throws {
         var failure: (any Error)?
-        do { try await sweepRemnants() } catch let error where error.isOfTheWork { failure = error }
+        do { try await sweepRemnants(&failure) } catch let error where error.isOfTheWork { failure = failure ?? error }
         for table in HistoryStore.Table.allCases {
             do {
-                guard try await sweep(table) else { break }
+                guard try await sweep(table, &failure) else { break }
             } catch let error where error.isOfTheWork {
                 failure = failure ?? error
             }
@@ -43,28 +44,43 @@ struct Sweeper: Service {
         if let failure { throw failure }
     }
 
-    private func sweepRemnants() async throws {
-        var isMore = true
-        while isMore {
-            let swept = try await remnants.sweep(now: try await now())
+    private func sweepRemnants(_ failure: inout (any Error)?) async throws {
+        var swept = RemnantStore.Swept(isMore: true)
+        while swept.isMore {
+            swept = try await remnants.sweep(now: try await now(), passingOver: swept.failed)
             for (table, count) in swept.deleted { tell(count, table) }
-            isMore = swept.isMore
+            failure = failure ?? swept.failure
             try await Task.sleep(for: pause)
         }
+        for (table, rows) in swept.failed { warn(rows.count, table, failure) }
     }
 
     /// - Returns: whether it is this process's turn.
-    private func sweep(_ table: HistoryStore.Table) async throws -> Bool {
+    private func sweep(_ table: HistoryStore.Table, _ failure: inout (any Error)?) async throws -> Bool {
         var place: Date?
         repeat {
             guard let step = try await history.advance(table, after: place, terms, now: try await now()) else {
                 return false
             }
             tell(step.deleted, table.rawValue)
+            if let error = step.failure {
+                failure = failure ?? error
+                warn(step.failed, table.rawValue, error)
+            }
             place = step.place
             try await Task.sleep(for: pause)
         } while place != nil
         return true
+    }
+
+    private func warn(_ count: Int, _ table: String, _ error: (any Error)?) {
+        guard count > 0 else { return }
+        logger.warning(
+            "Old rows cannot be deleted; they are tried again in \(Self.pace)",
+            metadata: [
+                "table": "rules.\(table)", LogKey.count: "\(count)",
+                LogKey.error: "\(error.map { "\($0)" } ?? "-")",
+            ])
     }
 
     /// | name | kind | labels | counts |

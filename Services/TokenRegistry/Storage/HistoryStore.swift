@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
@@ -11,8 +12,12 @@ struct HistoryStore: Sendable {
     private let database: PostgresPool
     private let terms: RetentionTerms
     private let step: Int
+    private let logger: Logger
 
-    init(_ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep) {
+    init(
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+    ) {
+        self.logger = logger
         self.database = database
         self.terms = terms
         self.step = step
@@ -43,44 +48,83 @@ struct HistoryStore: Sendable {
         var user = ""
     }
 
-    /// Looks at the next memberships as of `now`, and after the last of them at the records.
+    /// Looks at the next memberships as of `now`, and after the last of them at the records. Passes over a row that fails
+    /// alone.
     func advance(now: Timestamp) async throws -> Progress {
+        let progress = try await WalkStep.halving(step, in: "registry.membership", logger) { rows, passes in
+            try await advance(now: now, step: rows, passes: passes)
+        }
+        guard case .finished(let memberships, _) = progress else { return progress }
+        return .finished(memberships: memberships, try await clearRecords(now: now))
+    }
+
+    private func advance(now: Timestamp, step: Int, passes: Bool) async throws -> Progress {
         try await database.transaction { transaction in
             let turn = try await transaction.query(
                 "SELECT app, kind, name, user_id FROM registry.membership_sweep FOR UPDATE SKIP LOCKED")
             guard let place = try turn.first.map(Place.init) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: place)).first.map(Place.init)
             try await transaction.execute(Self.bearings)
-            let memberships = try await transaction.execute(
-                Self.deletion(after: place, until: end, before: (now - terms.ended).date))
+            let memberships =
+                passes
+                ? 0
+                : try await transaction.execute(
+                    Self.deletion(after: place, until: end, before: (now - terms.ended).date))
             let next = end ?? Place()
             try await transaction.execute(
                 """
                 UPDATE registry.membership_sweep
                 SET app = \(next.app), kind = \(next.kind), name = \(next.name), user_id = \(next.user)
                 """)
-            guard end == nil else { return .more(memberships: memberships) }
-            return .finished(memberships: memberships, try await clearRecords(now: now, in: transaction))
+            return end == nil ? .finished(memberships: memberships, .init()) : .more(memberships: memberships)
         }
     }
 
-    private func clearRecords(now: Timestamp, in transaction: PostgresTransaction) async throws -> Records {
+    /// Expires and deletes records. Each kind has its own statement, so that one that fails stops no other kind.
+    private func clearRecords(now: Timestamp) async throws -> Records {
         let before = (now - terms.records).date
         var records = Records()
-        for row in try await transaction.query(Self.expiry(before: before)) {
-            records.expired.append(try row.decode(UUID.self, at: 0))
+        records.expired = try await passing("registry.campaign", []) { try await expire(before: before) }
+        records.campaigns = try await forgetCampaigns(before: before)
+        records.imports = try await passing("registry.import", 0) {
+            try await database.query("SELECT registry.forget_imports(\(before))").single(Int.self)
         }
+        return records
+    }
+
+    private func expire(before moment: Date) async throws(PostgresError) -> [UUID] {
+        var expired: [UUID] = []
+        for row in try await database.query(Self.expiry(before: moment)) {
+            expired.append(try row.decode(UUID.self, at: 0))
+        }
+        return expired
+    }
+
+    /// Deletes campaigns together, or one by one where that fails.
+    private func forgetCampaigns(before moment: Date) async throws -> Int {
         var finished: [UUID] = []
-        for row in try await transaction.query(Self.finished(before: before, limit: step)) {
+        for row in try await database.query(Self.finished(before: moment, limit: step)) {
             finished.append(try row.decode(UUID.self, at: 0))
         }
-        if !finished.isEmpty {
-            records.campaigns = try await transaction.query(
-                "SELECT registry.forget_campaigns(\(finished)::uuid[])"
-            ).single(Int.self)
+        guard !finished.isEmpty else { return 0 }
+        do { return try await forget(finished) } catch let error as PostgresError where error.mayBeOneRows {}
+        var count = 0
+        for campaign in finished {
+            count += try await passing("registry.campaign", 0) { try await forget([campaign]) }
         }
-        records.imports = try await transaction.query("SELECT registry.forget_imports(\(before))").single(Int.self)
-        return records
+        return count
+    }
+
+    private func forget(_ campaigns: [UUID]) async throws -> Int {
+        try await database.query("SELECT registry.forget_campaigns(\(campaigns)::uuid[])").single(Int.self)
+    }
+
+    /// Goes on with `other` after a statement that failed by itself.
+    private func passing<R>(_ table: String, _ other: R, _ body: () async throws -> R) async throws -> R {
+        do { return try await body() } catch let error as PostgresError where error.mayBeOneRows {
+            WalkStep.tell(error, in: table, logger)
+            return other
+        }
     }
 
     /// The last membership of a step; no row when the table ends before it.

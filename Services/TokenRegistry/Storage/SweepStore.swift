@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 
@@ -12,8 +13,12 @@ struct SweepStore: Sendable {
     private let database: PostgresPool
     private let terms: RetentionTerms
     private let step: Int
+    private let logger: Logger
 
-    init(_ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep) {
+    init(
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+    ) {
+        self.logger = logger
         self.database = database
         self.terms = terms
         self.step = step
@@ -29,12 +34,22 @@ struct SweepStore: Sendable {
         case finished(changed: Int, deleted: Int)
     }
 
-    /// Looks at the next range as of `now`.
+    /// Looks at the next range as of `now`. Passes over a row that fails alone.
     func advance(now: Timestamp) async throws -> Progress {
+        try await WalkStep.halving(step, in: "registry.registration", logger) { rows, passes in
+            try await advance(now: now, step: rows, passes: passes)
+        }
+    }
+
+    private func advance(now: Timestamp, step: Int, passes: Bool) async throws -> Progress {
         try await database.transaction { transaction in
             let turn = try await transaction.query("SELECT position FROM registry.sweep FOR UPDATE SKIP LOCKED")
             guard let position = try turn.first?.decode(UUID.self, at: 0) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: position)).first?.decode(UUID.self, at: 0)
+            if passes {
+                try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
+                return end == nil ? .finished(changed: 0, deleted: 0) : .more(changed: 0, deleted: 0)
+            }
             // First: a fallback that ends now is not flagged as stale.
             let faded = try await transaction.execute(
                 Self.fading(after: position, until: end ?? Self.last, now: now))

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Postgres
 import PushProtocol
 import TokenEncryption
@@ -14,8 +15,10 @@ struct TokenRewriteStore: Sendable {
     let tokens: TokenKeys
     private let database: PostgresPool
     private let step: Int
+    private let logger: Logger
 
-    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = usualStep) {
+    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = usualStep, logger: Logger = .registry) {
+        self.logger = logger
         self.database = database
         self.tokens = tokens
         self.step = step
@@ -40,8 +43,14 @@ struct TokenRewriteStore: Sendable {
         var isSettled = false
     }
 
-    /// Looks at the next range.
+    /// Looks at the next range. Passes over a row that fails alone.
     func advance() async throws -> Progress {
+        try await WalkStep.halving(step, in: "registry.registration", logger) { rows, passes in
+            try await advance(step: rows, passes: passes)
+        }
+    }
+
+    private func advance(step: Int, passes: Bool) async throws -> Progress {
         let cipher = tokens.cipher
         return try await database.transaction { transaction in
             guard let row = try await transaction.query(Self.turn(rest: Self.rest)).first else { return .elsewhere }
@@ -58,7 +67,7 @@ struct TokenRewriteStore: Sendable {
             let found = try await transaction.query(SweepStore.end(of: step, after: walk.position)).first
             let end = try found?.decode(UUID.self, at: 0)
             let range = (walk.position, end ?? SweepStore.last)
-            let rewritten = try await rewrite(range, with: cipher, in: transaction)
+            let rewritten = passes ? 0 : try await rewrite(range, with: cipher, in: transaction)
             walk.rewritten += rewritten
             for row in try await transaction.query(Self.counting(range)) {
                 walk.counts[try row.decode(String.self, at: 0), default: 0] += try row.decode(Int.self, at: 1)

@@ -103,7 +103,7 @@ struct CampaignRunner: Service {
                 "A campaign's step cannot be made now; it is tried again in a few seconds",
                 metadata: cursor.metadata.merging([LogKey.error: "\(failure)"]) { $1 })
             try? await steps.yield(cursor)
-            try await postpone(delivery)
+            try await postpone(cursor, delivery)
         } catch {
             try await setAside(delivery, cursor, Reason(code: ReasonCode.campaignStepFailed, detail: "\(error)"))
         }
@@ -112,7 +112,7 @@ struct CampaignRunner: Service {
     private func advance(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
         switch try await verdict(on: cursor, delivery) {
         case .void: bus.acknowledge([delivery.tag])
-        case .later: try await postpone(delivery)
+        case .later: try await postpone(cursor, delivery)
         case .wait: try await yield(cursor, delivery)
         case .finished:
             logger.notice("A campaign is done", metadata: cursor.metadata)
@@ -202,10 +202,8 @@ struct CampaignRunner: Service {
                 switch answer {
                 case .confirmed: continue
                 case .nacked: refused.append(message)
-                // Frame error, syntax error, precondition failed: about the message itself.
-                case .returned(let code, let text) where [501, 502, 406].contains(code):
-                    throw Unpublishable(reply: "\(code) \(text)")
                 case .returned(let code, let text):
+                    if let reply = answer.permanentRefusal { throw Unpublishable(reply: reply) }
                     refused.append(message)
                     reply = "\(code) \(text)"
                 }
@@ -233,14 +231,14 @@ struct CampaignRunner: Service {
     }
 
     /// Puts a cursor into a retry queue, from which it comes back in 5 s.
-    private func postpone(_ delivery: AMQPDelivery) async throws {
-        try await move(delivery, delivery.retryCopy(on: queue, to: .seconds5, attempt: 1, by: service))
+    private func postpone(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
+        try await move(delivery, cursor, delivery.retryCopy(on: queue, to: .seconds5, attempt: 1, by: service))
     }
 
     /// Does the same, and ends this process's turn on the range.
     private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
         try await patiently { try await steps.yield(cursor) }
-        try await postpone(delivery)
+        try await postpone(cursor, delivery)
     }
 
     /// Tries the step again later and smaller: its statements took too long. Other campaigns go on meanwhile.
@@ -257,7 +255,7 @@ struct CampaignRunner: Service {
             metadata: cursor.metadata.merging([LogKey.error: "\(timeout)"]) { $1 })
         try? await steps.yield(cursor)
         let level: RetryLevel = attempt < 4 ? .seconds5 : attempt < 7 ? .minutes2 : .minutes15
-        try await move(delivery, delivery.retryCopy(on: queue, to: level, attempt: attempt + 1, by: service))
+        try await move(delivery, cursor, delivery.retryCopy(on: queue, to: level, attempt: attempt + 1, by: service))
     }
 
     /// Dead-letters a cursor at once. Its range says so until an operator replays the cursor (`pushctl dead replay`).
@@ -268,14 +266,32 @@ struct CampaignRunner: Service {
                 LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
             ]) { $1 })
         if let cursor { try await patiently { try await store.halt(cursor, because: reason) } }
-        try await move(delivery, delivery.deadLetterCopy(on: queue, because: reason, by: service))
+        // The range is halted already.
+        try await move(delivery, nil, delivery.deadLetterCopy(on: queue, because: reason, by: service))
         DeadRows.count(in: "registry.campaign_range", because: reason.code)
     }
 
-    /// Publishes a copy of a delivery until the broker has confirmed it, and then acknowledges the delivery.
-    private func move(_ delivery: AMQPDelivery, _ copy: AMQPMessage) async throws {
-        while try await bus.publish([copy]) != [.confirmed] { try await Task.sleep(for: .seconds(1)) }
-        bus.acknowledge([delivery.tag])
+    /// Publishes a copy of a delivery until the broker has confirmed it, and then acknowledges the delivery. A copy that the
+    /// broker can never take ends the delivery: the broker itself moves it to the dead-letter queue.
+    ///
+    /// - Parameter cursor: the cursor whose range halts then.
+    private func move(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ copy: AMQPMessage) async throws {
+        while true {
+            let answer = try await bus.publish([copy]).first
+            if answer == .confirmed { return bus.acknowledge([delivery.tag]) }
+            if let reply = answer?.permanentRefusal {
+                logger.error(
+                    "The broker can never take the copy of a cursor; the cursor is rejected to the dead-letter queue",
+                    metadata: (cursor?.metadata ?? [:]).merging([LogKey.reason: "\(reply)"]) { $1 })
+                if let cursor {
+                    let reason = Reason(code: ReasonCode.rejected, detail: reply)
+                    try await patiently { try await store.halt(cursor, because: reason) }
+                    DeadRows.count(in: "registry.campaign_range", because: reason.code)
+                }
+                return bus.reject([delivery.tag])
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
     }
 
     /// | name | kind | labels | counts |

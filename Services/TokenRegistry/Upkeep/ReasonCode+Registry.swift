@@ -11,6 +11,8 @@ extension ReasonCode {
     static let rowUnreadable = "row-unreadable"
     /// A row is of a kind that no running process knows.
     static let rowKindUnknown = "row-kind-unknown"
+    /// A statement fails over a row.
+    static let rowFailed = "row-failed"
     /// The broker can never take the message that a row leads to.
     static let rowUnpublishable = "row-unpublishable"
 }

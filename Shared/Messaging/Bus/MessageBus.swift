@@ -24,6 +24,15 @@ package protocol MessageBus: Sendable {
     func publish(_ messages: [AMQPMessage]) async throws(AMQPError) -> [AMQPConfirmation]
 }
 
+extension AMQPConfirmation {
+    /// The broker's reply to a message that it always refuses: 406 precondition failed (such as a body above
+    /// `max_message_size`), 501 frame error, 502 syntax error. `nil` for every other reply.
+    package var permanentRefusal: String? {
+        guard case .returned(let code, let text) = self, [406, 501, 502].contains(code) else { return nil }
+        return "\(code) \(text)"
+    }
+}
+
 /// A consumer of one queue.
 package struct BusSubscription: Sendable {
     /// Deliveries in bursts. Ends after a cancel, or when the bus closes. You can settle the received deliveries after

@@ -18,6 +18,10 @@ struct StreamProgress {
     }
 
     private var position = Position.beginning
+    /// The first message of the stream at the last reading from its beginning.
+    private var first: Message?
+    /// Whether messages before the last delivered one may be missing and the caller was not informed yet.
+    private var hasGap = false
     /// The publish times of this reader's unread marks.
     private var marks: [String: ContinuousClock.Instant] = [:]
     /// All messages confirmed before this time were read; `nil` before the first mark.
@@ -44,19 +48,33 @@ struct StreamProgress {
         }
     }
 
-    /// Records a delivered message.
+    /// Records a delivered message. A complete stream begins with offset 0. The broker drops the oldest messages, by age
+    /// and by length: the first message then has another offset, and the last message that was read may be dropped.
     ///
     /// - Returns: Whether it belongs to the stream read so far. After `false` the next ``start()`` is the beginning.
     mutating func record(_ message: Message) -> Bool {
-        if case .resuming(let last) = position {
+        switch position {
+        case .after: break
+        case .beginning:
+            let isAnother = first.map { $0 != message || message.id == nil } ?? false
+            if message.offset > 0 || isAnother { hasGap = true }
+            first = message
+        case .resuming(let last):
             let isAnother = message.offset < last.offset || message.offset == last.offset && message.id != last.id
             guard !isAnother else {
                 position = .beginning
                 return false
             }
+            if message.offset > last.offset { hasGap = true }
         }
         position = .after(message)
         return true
+    }
+
+    /// Returns whether there is a gap, and resets it.
+    mutating func takeGap() -> Bool {
+        defer { hasGap = false }
+        return hasGap
     }
 
     /// Records a mark before it is published.

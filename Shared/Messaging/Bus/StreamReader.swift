@@ -52,6 +52,7 @@ package final class StreamReader: Service, Sendable {
     private let publisher: AMQPPublisher
     private let logger: Logger
     private let apply: @Sendable ([[UInt8]]) -> Void
+    private let onGap: @Sendable () -> Void
     private let state = Mutex(SharedState())
     private let subscription: Mutex<AMQPSubscription?> = .init(nil)
     /// Requests to publish a mark.
@@ -61,9 +62,10 @@ package final class StreamReader: Service, Sendable {
     /// - Parameters:
     ///   - consumer: Use one consumer per stream, because a fault of a stream can close its connection.
     ///   - apply: Receives the bodies in order, on the reader's task.
+    ///   - onGap: Called when messages may be missing, before the first message after the gap is applied.
     package init(
         _ stream: StreamName, service: String, consumer: AMQPConsumer, publisher: AMQPPublisher, logger: Logger,
-        apply: @escaping @Sendable ([[UInt8]]) -> Void
+        apply: @escaping @Sendable ([[UInt8]]) -> Void, onGap: @escaping @Sendable () -> Void = {}
     ) {
         self.stream = stream
         self.service = service
@@ -71,6 +73,7 @@ package final class StreamReader: Service, Sendable {
         self.publisher = publisher
         self.logger = logger
         self.apply = apply
+        self.onGap = onGap
         (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -171,6 +174,7 @@ package final class StreamReader: Service, Sendable {
             }
         }
         guard isSame else { return false }
+        if state.withLock({ $0.progress.takeGap() }) { onGap() }
         var rest: [[UInt8]] = []
         rest.reserveCapacity(burst.count)
         var marks: [String] = []

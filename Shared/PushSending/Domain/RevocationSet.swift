@@ -10,6 +10,8 @@ struct RevocationSet {
     private let halfCapacity: Int
     private var young = CompactTable()
     private var old = CompactTable()
+    /// The number of devices that are in both tables.
+    private var renewed = 0
     /// The time of the last revocation that was dropped for capacity; `nil` if none was.
     private(set) var droppedUntil: Timestamp?
 
@@ -18,22 +20,27 @@ struct RevocationSet {
         halfCapacity = capacity / 2
     }
 
-    var count: Int { young.count + old.count }
+    var count: Int { young.count + old.count - renewed }
     var isEmpty: Bool { young.count == 0 && old.count == 0 }
     /// The memory of the tables.
     var bytes: Int { young.bytes + old.bytes }
 
-    /// Revokes pushes to `device` for registrations up to `moment`. The latest moment counts.
+    /// Revokes pushes to `device` for registrations up to `moment`. The latest moment counts. A repeat takes no slot.
     ///
     /// - Parameter at: when the user lost the device.
     mutating func revoke(_ device: UUID, until moment: Timestamp, at: Timestamp) {
         let key = Self.key(of: device)
-        let known = young.moment(of: key)
-        let latest = max(Self.clamp(moment), known ?? old.moment(of: key) ?? 0)
-        if known == nil, young.count == halfCapacity {
-            if let lost = old.lastAt { droppedUntil = max(droppedUntil ?? lost, lost) }
-            old = young
-            young = CompactTable()
+        let (recent, earlier) = (young.moment(of: key), old.moment(of: key))
+        let latest = Self.clamp(moment)
+        if let known = recent ?? earlier, latest <= known { return }
+        if recent == nil {
+            if earlier != nil { renewed += 1 }
+            if young.count == halfCapacity {
+                if renewed < old.count, let lost = old.lastAt { droppedUntil = max(droppedUntil ?? lost, lost) }
+                old = young
+                young = CompactTable()
+                renewed = 0
+            }
         }
         young.set(key, latest, maximumCount: halfCapacity)
         young.lastAt = max(young.lastAt ?? at, at)

@@ -18,13 +18,21 @@ package final class Revocations: Sendable {
     private let provider: Provider
     private let logger: Logger
     private let sets: Mutex<RevokedSets>
-    /// The start of the complete revocations; `nil` before the first push.
-    private let streamStart = Mutex<Timestamp?>(nil)
+    private let completeness = Mutex(Completeness())
     /// Counts the revocations, so that a caller repeats its lookup only after a change.
     private let changes = Atomic(0)
     private let size: Gauge
     private let notificationCount: Gauge
     private let unreadable: Counter
+
+    private struct Completeness {
+        /// ``completeSince(now:)`` without gaps; `nil` before the first push.
+        var since: Timestamp?
+        /// Revocations from before this time may be missing.
+        var gapUntil: Timestamp?
+        /// The same for a gap after which no revocation was read yet.
+        var gapBefore: Timestamp?
+    }
 
     /// Two sets, so that revoked notifications never displace lost devices.
     private struct RevokedSets {
@@ -33,7 +41,7 @@ package final class Revocations: Sendable {
 
         func isRevoked(_ target: Push.Target) -> Bool {
             devices.isRevoked(target.device, registeredAt: target.registeredAt)
-                || notifications.isRevoked(target.notification, registeredAt: Timestamp(milliseconds: 0))
+                || notifications.isRevoked(target.notification, registeredAt: Revocations.always)
         }
     }
 
@@ -59,15 +67,18 @@ package final class Revocations: Sendable {
     package func add(_ bodies: [[UInt8]]) {
         var devices: [(id: UUID, until: Timestamp, at: Timestamp)] = []
         var notifications: [(id: UUID, at: Timestamp)] = []
+        var first: Timestamp?
         for body in bodies {
             do throws(WireError) {
                 switch try SenderRevocation(wireBody: body) {
                 case .device(let event):
+                    first = first ?? event.at
                     guard let until = event.revokes, let device = event.device, device.provider == provider else {
                         continue
                     }
                     devices.append((device.id, until, event.at))
                 case .notifications(let revocation):
+                    first = first ?? revocation.at
                     for id in revocation.notifications { notifications.append((id, revocation.at)) }
                 }
             } catch {
@@ -77,10 +88,11 @@ package final class Revocations: Sendable {
                     metadata: ["error": "\(error)"])
             }
         }
+        if let first { endGap(at: first) }
         guard !devices.isEmpty || !notifications.isEmpty else { return }
         let counts = sets.withLock { sets in
             for (id, until, at) in devices { sets.devices.revoke(id, until: until, at: at) }
-            for (id, at) in notifications { sets.notifications.revoke(id, until: at, at: at) }
+            for (id, at) in notifications { sets.notifications.revoke(id, until: Self.always, at: at) }
             return (sets.devices.count, sets.notifications.count)
         }
         // After the sets, so that a reader of the new count finds the devices.
@@ -101,21 +113,45 @@ package final class Revocations: Sendable {
     /// The outcome's reason for a push from before ``completeSince(now:)``.
     static let tooOldReason = "older-than-revocations"
 
+    /// The moment of every revoked notification, so that a repeat changes nothing.
+    private static let always = Timestamp(milliseconds: 0)
+
     /// Subtracted from the stream's retention. Larger than clock differences.
     static let margin = Duration.seconds(3600)
 
     /// The time since which all revocations are known. An older push may be for a former user of the device.
     ///
     /// The stream is read before the first push. So this is ``StreamName/retention`` before the first call, or later if
-    /// the set dropped devices. `now` is the time of day.
+    /// the stream had a gap or the set dropped devices. `now` is the time of day.
     func completeSince(now: Timestamp) -> Timestamp {
-        let since = streamStart.withLock { since in
-            let known = since ?? now - StreamName.senderRevocations.retention + Self.margin
-            since = known
-            return known
+        let since = completeness.withLock { known in
+            let since = known.since ?? now - StreamName.senderRevocations.retention + Self.margin
+            known.since = since
+            return max(since, known.gapUntil ?? since, known.gapBefore ?? since)
         }
         guard generation > 0 else { return since }
         return sets.withLock { max(since, $0.devices.droppedUntil ?? since) }
+    }
+
+    /// Records that the stream lacks revocations from before the next one: the broker dropped them, or the stream was
+    /// declared again. ``completeSince(now:)`` is then after the next revocation, and not later than `now`.
+    package func noteGap(now: Timestamp = .now) {
+        completeness.withLock { $0.gapBefore = now }
+    }
+
+    private func endGap(at moment: Timestamp) {
+        let end = completeness.withLock { known -> Timestamp? in
+            guard let before = known.gapBefore else { return nil }
+            let end = min(moment + Self.margin, before)
+            known.gapUntil = max(known.gapUntil ?? end, end)
+            known.gapBefore = nil
+            // The broker always drops messages of more than a week.
+            return end > before - StreamName.senderRevocations.retention + Self.margin ? end : nil
+        }
+        guard let end else { return }
+        logger.warning(
+            "Revocation stream lacks messages; older pushes are not sent",
+            metadata: ["before": "\(RFC3339.string(from: end.date))"])
     }
 
     /// Logs a push from before ``completeSince(now:)``, which is not sent.

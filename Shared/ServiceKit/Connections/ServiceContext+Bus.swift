@@ -73,11 +73,13 @@ extension ServiceContext {
     /// Reads a stream on a separate connection. Registers a readiness condition with the stream's name, which holds
     /// once the stream was read to its end. Later interruptions make it degraded; the process stays ready.
     package func read(
-        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void
+        _ stream: StreamName, on bus: BusAssembly, apply: @escaping @Sendable ([[UInt8]]) -> Void,
+        onGap: @escaping @Sendable () -> Void
     ) throws(ConfigurationError) -> StreamAssembly {
         let consumer = AMQPConsumer(configuration: try amqp(stream.rawValue), logger: logger)
         let reader = StreamReader(
-            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply)
+            stream, service: name, consumer: consumer, publisher: bus.publisher, logger: logger, apply: apply,
+            onGap: onGap)
         readiness.register(stream.rawValue) {
             switch reader.status {
             case .following: .holds

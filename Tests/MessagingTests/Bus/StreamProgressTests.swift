@@ -73,4 +73,38 @@ import Testing
         #expect(isFirst == [true, false])
         #expect(progress.readUntil == start + .seconds(1))
     }
+
+    private func gap(_ messages: StreamProgress.Message..., by progress: inout StreamProgress) -> Bool {
+        _ = progress.start()
+        for message in messages { _ = progress.record(message) }
+        let gaps = [progress.takeGap(), progress.takeGap()]
+        #expect(!gaps[1])
+        return gaps[0]
+    }
+
+    @Test func `given a stream whose first messages were dropped, then it has a gap`() {
+        var (whole, cut) = (StreamProgress(), StreamProgress())
+        let gaps = [gap(message(0), message(1), by: &whole), gap(message(5), message(6), by: &cut)]
+        #expect(gaps == [false, true])
+    }
+
+    @Test func `given a last message that was dropped during an interruption, then the stream has a gap`() {
+        var progress = StreamProgress()
+        let gaps = [
+            gap(message(0), message(7), by: &progress), gap(message(7), message(8), by: &progress),
+            gap(message(90), by: &progress),
+        ]
+        #expect(gaps == [false, false, true])
+    }
+
+    @Test func `given another stream of the same name, then it has a gap, and the same stream has none`() {
+        var progress = StreamProgress()
+        _ = gap(message(0, id: "a"), message(1, id: "b"), by: &progress)
+        // Nothing comes of an attachment, and the next one is at the beginning.
+        _ = progress.start()
+        let same = gap(message(0, id: "a"), message(1, id: "b"), by: &progress)
+        let isSame = gap(message(0, id: "x"), by: &progress)
+        let another = gap(message(0, id: "x"), message(1, id: "y"), by: &progress)
+        #expect([same, isSame, another] == [false, false, true])
+    }
 }

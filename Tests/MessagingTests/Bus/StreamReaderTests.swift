@@ -14,6 +14,9 @@ struct StreamReaderTests {
     /// The bodies that a reader applied.
     private final class ReceivedTexts: Sendable {
         private let texts = Mutex<[String]>([])
+        private let gapCount = Mutex(0)
+        var gaps: Int { gapCount.withLock { $0 } }
+        func noteGap() { gapCount.withLock { $0 += 1 } }
         var all: [String] { texts.withLock { $0 } }
         func note(_ bodies: [[UInt8]]) {
             texts.withLock { $0 += bodies.map { String(decoding: $0, as: UTF8.self) } }
@@ -56,7 +59,7 @@ struct StreamReaderTests {
         let consumer = AMQPConsumer(configuration: try configuration(url, through: proxy), logger: .silent)
         let reader = StreamReader(
             .senderRevocations, service: "test", consumer: consumer, publisher: publisher, logger: .silent,
-            apply: received.note)
+            apply: received.note, onGap: received.noteGap)
         try await withServices([publisher, consumer, reader]) { try await body(reader, received) }
     }
 
@@ -68,8 +71,9 @@ struct StreamReaderTests {
                 #expect(received.all == (0..<3000).map(String.init))
                 #expect(reader.status == .following)
                 try await Self.publish(3000..<3100, administrator)
-                try await eventually("the new messages") { received.all.count >= 3100 }
+                try await eventually("the rest comes") { received.all.count >= 3100 }
                 #expect(received.all == (0..<3100).map(String.init))
+                #expect(received.gaps == 0)
             }
             // Reading removes nothing.
             try await Self.withReader(url) { reader, received in
@@ -117,9 +121,10 @@ struct StreamReaderTests {
                     proxy.resumeTraffic()
                     try await eventually("round \(round) is received") { Set(received.all).count == (round + 1) * 50 }
                 }
-                try await eventually("the reader follows again") { reader.status == .following }
-                // Reading resumes by offset, so at most the last message of each round comes twice.
+                try await eventually("it follows again") { reader.status == .following }
+                // Read by number: no clock takes part, and only the last message of each round may come twice.
                 #expect(received.all.count <= 200 + 3)
+                #expect(received.gaps == 0)
             }
         }
     }
@@ -129,14 +134,43 @@ struct StreamReaderTests {
             try await Self.publish(0..<50, administrator)
             try await Self.withReader(url) { reader, received in
                 #expect(await reader.caughtUp())
+                #expect(received.gaps == 0)
                 try await administrator.deleteQueue("senders.revocations")
                 try await eventually("the reader detects the deletion") {
                     if case .interrupted = reader.status { true } else { false }
                 }
                 try await Topology(apps: []).apply(using: administrator)
                 try await Self.publish(50..<53, administrator)
-                try await eventually("the new ones are received") { received.all.suffix(3) == ["50", "51", "52"] }
-                try await eventually("the reader follows again") { reader.status == .following }
+                try await eventually("the new messages") { received.all.suffix(3) == ["50", "51", "52"] }
+                try await eventually("it follows again") { reader.status == .following }
+                #expect(received.gaps == 1)
+            }
+        }
+    }
+
+    @Test func `given a stream that dropped its first messages for its length, then a new reader finds the gap`()
+        async throws
+    {
+        try await Self.withBroker { url, administrator in
+            try await administrator.deleteQueue("senders.revocations")
+            try await administrator.declareQueue(
+                name: "senders.revocations",
+                arguments: [
+                    "x-queue-type": .text("stream"), "x-max-length-bytes": .int(4000),
+                    "x-stream-max-segment-size-bytes": .int(1000),
+                ])
+            var topology = Topology(apps: [])
+            topology.queues.removeAll { $0.name == "senders.revocations" }
+            try await topology.apply(using: administrator)
+            try await Self.publish(0..<200, administrator)
+            let isCut = Mutexed()
+            try await eventually("the broker has dropped some", within: .seconds(60)) {
+                try await Self.withReader(url) { reader, received in
+                    #expect(await reader.caughtUp())
+                    #expect((received.gaps == 1) == (received.all.first != "0"))
+                    if received.gaps == 1 { isCut.set() }
+                }
+                return isCut.isSet
             }
         }
     }

@@ -1,6 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
+import HummingbirdTesting
+import Postgres
 import PushProtocol
+import TestSupport
 import Testing
 
 @testable import Rules
@@ -62,6 +65,39 @@ import Testing
             ]
             let expected: JSONValue = ["events": [event], "reasons": reasons]
             #expect(answer == expected)
+        }
+    }
+
+    @Test func `slow operator statements leave users and the stage their connections`() async throws {
+        try await RulesHTTP.with(operatorPatience: .seconds(1)) { (http: RulesHTTP) async throws in
+            let key = try await http.key(1, for: [.readCounts])
+            var headers = HTTPFields()
+            headers[.authorization] = "Bearer \(key)"
+            let (client, asOperator) = (http.client, headers)
+            let ask: @Sendable () async throws -> Int = {
+                try await client.execute(uri: "/v1/operator/counts?app=test", method: .get, headers: asOperator) {
+                    #expect($0.status == .ok || $0.headers[.retryAfter] == "2")
+                    return $0.status.code
+                }
+            }
+            // Every statement of this route waits for the lock.
+            let waiting = try await http.pool.transaction { transaction in
+                try await transaction.execute("LOCK TABLE rules.tally IN ACCESS EXCLUSIVE MODE")
+                let waiting = (0..<RulesApp.operatorConnections).map { _ in Task(operation: ask) }
+                try await eventually("operators wait") {
+                    let count: Int = try await transaction.query(
+                        "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database WHERE NOT granted AND datname = current_database()"
+                    )
+                    .single()
+                    return count == RulesApp.operatorConnections
+                }
+                #expect(try await ask() == 503)
+                #expect(try await http.send(.get, "/v1/preferences").status == 200)
+                #expect(try await http.house.happen("e1") == [["1"]])
+                #expect(try await http.unread() == 1)
+                return waiting
+            }
+            for request in waiting { #expect(try await request.value == 200) }
         }
     }
 

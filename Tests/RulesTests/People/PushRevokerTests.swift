@@ -26,9 +26,10 @@ import Testing
     }
 
     /// Revokes until no change is left. Transactions of other databases hold changes back as well.
-    private func revokeAll(_ http: RulesHTTP) async throws {
+    private func revokeAll(_ http: RulesHTTP, by revoker: PushRevoker? = nil) async throws {
+        let revoker = revoker ?? self.revoker(http)
         try await eventually("the changes to be taken", within: .seconds(30)) {
-            try await revoker(http).revokeDue()
+            try await revoker.revokeDue()
             return try await RulesDatabase.count("rules.preference_change", http.pool) == 0
         }
     }
@@ -153,6 +154,36 @@ import Testing
             try await http.pool.execute("UPDATE rules.preference_change SET due_at = clock_timestamp()")
             try await revokeAll(http)
             #expect(try await revoked() == notifications(http, ["a"]))
+        }
+    }
+
+    @Test func `given preferences that are written again unchanged, then no change is noted`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            try await decide(http, ["a"])
+            try await change(http, ["enabled": false, "mutes": ["room/1": [:]]])
+            try await revokeAll(http)
+            for patch in [["enabled": false], ["mutes": ["room/1": [:]]], [:]] as [JSONValue] {
+                try await change(http, patch)
+                #expect(try await RulesDatabase.count("rules.preference_change", http.pool) == 0)
+            }
+            #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 1)
+        }
+    }
+
+    @Test func `given a preference that is switched on and off, then each push is revoked once`() async throws {
+        try await RulesHTTP.with(Self.rules) { (http: RulesHTTP) async throws in
+            try await decide(http, ["a", "b"])
+            let revoker = revoker(http)
+            for isOn in [false, true, false, true] {
+                try await change(http, ["enabled": .bool(isOn)])
+                try await revokeAll(http, by: revoker)
+            }
+            #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 1)
+            try await decide(http, ["c"])
+            try await change(http, ["enabled": false])
+            try await revokeAll(http, by: revoker)
+            #expect(bus.messages(in: StreamName.senderRevocations.rawValue).count == 2)
+            #expect(try await revoked() == notifications(http, ["a", "b", "c"]))
         }
     }
 }

@@ -29,6 +29,7 @@ struct RulesHTTP: Sendable {
     /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
     static func with(
         _ rules: String = DecisionStoreTests.rules, uptime: ManualClock = ManualClock(),
+        operatorPatience: Duration = .seconds(60),
         _ body: @escaping @Sendable (RulesHTTP) async throws -> Void
     ) async throws {
         let keys = try BearerKeys()
@@ -36,15 +37,17 @@ struct RulesHTTP: Sendable {
         let gate = BearerAuthenticator(try await keys.verifier(for: app), logger: .silent)
         var bearers: [String: String] = [:]
         for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
-        try await RulesDatabase.withPool { [bearers] pool in
+        try await RulesDatabase.withPools(patience: operatorPatience) { [bearers] pool, operators in
             let house = try DecisionStoreTests.House(pool, rules: rules)
             let clock = house.clock
             let shelf = RuleShelf(house.book)
             let hub = InboxHub(
                 store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
             let keys = APIKeyAuthenticator(
-                APIKeyStore(pool, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0), logger: .silent)
-            let api = RulesAPI(pool: pool, shelf: shelf, gate: gate, keys: keys, hub: hub) { clock.now }
+                APIKeyStore(operators, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0), logger: .silent)
+            let api = RulesAPI(pool: pool, operators: operators, shelf: shelf, gate: gate, keys: keys, hub: hub) {
+                clock.now
+            }
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
             }

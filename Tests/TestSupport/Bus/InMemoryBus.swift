@@ -12,6 +12,8 @@ package final class InMemoryBus: MessageBus {
         var subscribers: [Int: (queue: String, continuation: AsyncStream<[AMQPDelivery]>.Continuation)] = [:]
         var scripted: [String: [AMQPConfirmation]] = [:]
         var published: [AMQPMessage] = []
+        var isRefused: @Sendable (AMQPMessage) -> Bool = { _ in false }
+        var refusals = 0
         var isHoldingConfirms = false
         var isClosed = false
     }
@@ -64,6 +66,10 @@ package final class InMemoryBus: MessageBus {
         let answers = state.withLock { state -> [AMQPConfirmation]? in
             guard !state.isClosed else { return nil }
             return messages.map { message in
+                if state.isRefused(message) {
+                    state.refusals += 1
+                    return .returned(code: 406, text: "PRECONDITION_FAILED - message size is larger than configured")
+                }
                 if let answer = state.scripted[message.exchange]?.first {
                     state.scripted[message.exchange]?.removeFirst()
                     if answer != .confirmed { return answer }
@@ -111,6 +117,14 @@ extension InMemoryBus {
     package func answer(publishesTo exchange: ExchangeName, with answers: [AMQPConfirmation]) {
         state.withLock { $0.scripted[exchange.name, default: []] += answers }
     }
+
+    /// Answers these messages with 406 from now on, as messages above the broker's `max_message_size` are.
+    package func refuse(_ isRefused: @escaping @Sendable (AMQPMessage) -> Bool) {
+        state.withLock { $0.isRefused = isRefused }
+    }
+
+    /// The number of publishes refused in this way.
+    package var refusals: Int { state.withLock { $0.refusals } }
 
     /// While held, messages are routed without a confirm.
     package func holdConfirms(_ hold: Bool) { state.withLock { $0.isHoldingConfirms = hold } }

@@ -106,6 +106,46 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a cursor whose copy the broker can never take halts its campaign, and other campaigns go on`(
+        isPaused: Bool
+    ) async throws {
+        let other = AppID(rawValue: "hide-and-seek")!
+        try await Fixture.withStore { store, pool in
+            let bus = InMemoryBus(apps: [Fixture.app, other])
+            for app in [Fixture.app, other] { try await Self.fill(pool, 10, app: app) }
+            try await Self.open(A.notification(.everyone), pool, bus, store)
+            // As many as a process has workers that could be held.
+            for _ in 0..<CampaignRunner.workers {
+                bus.send(to: "devices", RoutingKey.campaignCursor, Array(#"{"app":"family-portal"}"#.utf8))
+            }
+            if isPaused {
+                try await pool.execute("UPDATE registry.campaign SET state = 'paused'")
+            } else {
+                try await Self.store("{}", in: pool)
+            }
+            try await Self.open(A.notification(.everyone, campaign: UUID(), app: other), pool, bus, store)
+            // The copies for the retry queue and for the dead-letter queue.
+            bus.refuse { message in
+                message.exchange != ExchangeName.devices.name
+                    && String(decoding: message.body, as: UTF8.self).contains(Fixture.app.rawValue)
+            }
+            let dead = CampaignRunner.workers + 1
+            try await Self.during(Self.runner(pool, bus)) {
+                try await eventually("the other campaign is done") {
+                    try await Self.states(pool)[other.rawValue] == "done"
+                }
+                try await eventually("the cursors are dead letters") {
+                    bus.messages(in: WorkQueue.registryCampaigns.deadName).count == dead
+                }
+            }
+            #expect(try Self.pushes(bus, other).flatMap(\.targets).count == 10)
+            #expect(bus.messages(in: WorkQueue.registryCampaigns.name).isEmpty)
+            #expect(try await Self.deadReasons(pool) == [isPaused ? "rejected" : "campaign-step-failed"])
+            #expect(bus.refusals == dead)
+        }
+    }
+
     // MARK: - The parts
 
     private struct Copy: Hashable {

@@ -1,0 +1,302 @@
+import AMQP
+import Foundation
+import Logging
+import Messaging
+import Postgres
+import PushProtocol
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// Rows whose statements fail, and rows whose message the broker refuses for good.
+@Suite(.timeLimit(.minutes(8))) struct WorkFailureTests {
+    typealias Place = WorkerIsolationTests.Place
+    static let bad = WorkerIsolationTests.bad
+    static let good = WorkerIsolationTests.good
+
+    /// A worker that marks rows, at work on one due row of each app.
+    enum Poller: String, CaseIterable, Sendable {
+        case releaser, crowdTeller, badgeCorrector, pushRevoker, reporter
+
+        var policy: String {
+            switch self {
+            case .releaser: "{ schedule: { at: at } }"
+            case .reporter: "{ type: news, report: true }"
+            case .crowdTeller, .badgeCorrector, .pushRevoker: "{ type: news }"
+            }
+        }
+
+        var table: DeadRow.Table {
+            switch self {
+            case .releaser: .held
+            case .crowdTeller: .crowd
+            case .badgeCorrector: .badge
+            case .pushRevoker: .preferenceChange
+            case .reporter: .report
+            }
+        }
+
+        /// Whether a row belongs to the bad app.
+        var isBad: SQL { self == .crowdTeller ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
+
+        /// What this worker does to a row at the end, as a trigger's event and condition.
+        var end: (isDeletion: Bool, condition: SQL) {
+            switch self {
+            case .releaser, .badgeCorrector, .pushRevoker: (true, "true")
+            case .crowdTeller: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
+            case .reporter: (false, "NEW.due_at IS NULL")
+            }
+        }
+
+        func prepare(_ place: Place) async throws {
+            switch self {
+            case .releaser:
+                try await place.happen()
+                place.clock.set(moment("2026-01-20T12:00:01Z"))
+            case .reporter: try await place.happen()
+            case .crowdTeller:
+                let names = (0..<1100).map { #""n-\#($0)""# }.joined(separator: ",")
+                try await place.happen(users: "[\(names)]")
+            case .badgeCorrector:
+                for app in ["bad", "good"] {
+                    try await place.pool.execute(
+                        "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(place.clock.now.date))")
+                }
+            case .pushRevoker:
+                try await place.happen()
+                try await place.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
+                for app in [WorkFailureTests.bad, WorkFailureTests.good] {
+                    let person = PersonKey(app: app, user: user("1"))
+                    _ = try await PreferenceStore(pool: place.pool).change(person) { _ in PersonalSettings(isOn: false)
+                    }
+                }
+            }
+        }
+
+        /// Works until the good app's row is done.
+        func work(_ place: Place) async throws {
+            switch self {
+            case .releaser: try await place.releaser.releaseDue()
+            case .crowdTeller: while try await place.teller.tellNext() {}
+            case .badgeCorrector: try await place.corrector.correctDue()
+            case .reporter: try await place.reporter.report()
+            case .pushRevoker:
+                try await eventually("the good row is done", within: .seconds(30)) {
+                    try await place.revoker.revokeDue()
+                    return try await place.count("rules.preference_change WHERE app = 'good'") == 0
+                }
+            }
+        }
+
+        /// Lets leases end.
+        func wait(_ place: Place) async throws {
+            place.clock.advance(HeldStore.lease)
+            try await place.pool.execute("UPDATE rules.preference_change SET due_at = '-infinity'")
+        }
+
+        /// The apps for which something was published.
+        func published(_ place: Place) throws -> Set<AppID> {
+            switch self {
+            case .pushRevoker:
+                Set(
+                    try place.bus.messages(in: StreamName.senderRevocations.rawValue).map {
+                        try NotificationRevocation.decode(wireBody: $0.body).app
+                    })
+            // Nobody listens to reports here.
+            case .reporter: [WorkFailureTests.good]
+            case .releaser, .crowdTeller, .badgeCorrector: try place.published()
+            }
+        }
+    }
+
+    /// Makes statements about the bad app's row fail, or do something else.
+    private static func spoil(
+        _ poller: Poller, isDeletion: Bool = false, _ condition: SQL, _ place: Place, with act: SQL = "RAISE 'no'"
+    ) async throws {
+        let event: SQL = isDeletion ? "DELETE" : "UPDATE"
+        let row: SQL = isDeletion ? "OLD" : "NEW"
+        let isAlive: SQL = isDeletion ? "true" : "NEW.dead_at IS NULL"
+        try await place.pool.execute(
+            "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \(act); RETURN \(row); END $$")
+        try await place.pool.execute(
+            """
+            CREATE TRIGGER spoil BEFORE \(event) ON rules.\(identifier: poller.table.rawValue) FOR EACH ROW
+            WHEN (\(poller.isBad) AND \(isAlive) AND \(condition)) EXECUTE FUNCTION spoil()
+            """)
+    }
+
+    @Test(arguments: Poller.allCases)
+    func `a message that the broker can never take ends as a dead row, and the other app goes on`(
+        _ poller: Poller
+    ) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
+            place.bus.refuse { $0.routingKey.hasSuffix(".bad") }
+            try await poller.prepare(place)
+            try await poller.work(place)
+            #expect(try poller.published(place) == [Self.good])
+            #expect(try await place.dead(poller.table) == ["unsendable"])
+            let refusals = place.bus.refusals
+            #expect(refusals >= 1)
+            for _ in 0..<3 {
+                try await poller.wait(place)
+                try await poller.work(place)
+            }
+            #expect(place.bus.refusals == refusals)
+        }
+    }
+
+    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
+    func `a row that cannot be taken is dead, and the other app goes on`(_ poller: Poller) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
+            try await poller.prepare(place)
+            try await Self.spoil(poller, "NEW.due_at IS NOT NULL", place)
+            try await poller.work(place)
+            #expect(try poller.published(place) == [Self.good])
+            #expect(try await place.dead(poller.table) == ["failed"])
+        }
+    }
+
+    @Test(arguments: Poller.allCases)
+    func `a row that cannot be ended is dead, and nothing is published for it again`(_ poller: Poller) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
+            try await poller.prepare(place)
+            try await Self.spoil(poller, isDeletion: poller.end.isDeletion, poller.end.condition, place)
+            try await poller.work(place)
+            #expect(try await place.dead(poller.table) == ["failed"])
+            let published = place.bus.published.count
+            for _ in 0..<2 {
+                try await poller.wait(place)
+                try await poller.work(place)
+            }
+            #expect(place.bus.published.count == published)
+        }
+    }
+
+    @Test func `a row whose statement alone runs out of time is dead, and the other app goes on`() async throws {
+        try await RulesDatabase.withPool(statementTimeout: .seconds(1)) { (pool: PostgresPool) async throws in
+            let place = try Place(pool, "{ type: news }")
+            try await Poller.badgeCorrector.prepare(place)
+            try await Self.spoil(.badgeCorrector, "true", place, with: "PERFORM pg_sleep(5)")
+            try await place.corrector.correctDue()
+            #expect(try place.published() == [Self.good])
+            #expect(try await place.dead(.badge) == ["failed"])
+        }
+    }
+
+    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
+    func `a lost connection marks no row`(_ poller: Poller) async throws {
+        try await WorkerIsolationTests.with(poller.policy) { (place: Place) async throws in
+            try await poller.prepare(place)
+            if poller == .pushRevoker {
+                // No older transaction runs.
+                try await place.pool.execute("UPDATE rules.preference_change SET changed_at = '-infinity'")
+            }
+            try await Self.spoil(
+                poller, "NEW.due_at IS NOT NULL", place, with: "RAISE 'away' USING ERRCODE = '57P01'")
+            await #expect(throws: (any Error).self) {
+                switch poller {
+                case .releaser: try await place.releaser.releaseDue()
+                case .badgeCorrector: try await place.corrector.correctDue()
+                case .pushRevoker: try await place.revoker.revokeDue()
+                case .reporter, .crowdTeller: try await place.reporter.report()
+                }
+            }
+            #expect(try await place.dead(poller.table).isEmpty)
+        }
+    }
+
+    @Test func `badge corrections that are too many for one message are sent in smaller ones`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            try await place.pool.execute(
+                """
+                INSERT INTO rules.badge (app, user_id, due_at)
+                SELECT 'good', n::text, \(place.clock.now.date) FROM generate_series(1, 5) AS n
+                """)
+            place.bus.refuse { message in
+                ((try? Notification.decode(wireBody: message.body))?.recipients.count ?? 0) > 2
+            }
+            try await place.corrector.correctDue()
+            let sent = try place.bus.published.flatMap { try Notification.decode(wireBody: $0.body).recipients }
+            #expect(Set(sent.map(\.user.rawValue)) == ["1", "2", "3", "4", "5"] && sent.count == 5)
+            #expect(try await place.count("rules.badge") == 0)
+        }
+    }
+
+    @Test func `old rows that cannot be deleted stay alone, of remnants and of history`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            let old = (place.clock.now - .seconds(400 * 86_400)).date
+            for app in ["bad", "good"] {
+                try await place.pool.execute(
+                    """
+                    INSERT INTO rules.told (app, user_id, key, until)
+                    SELECT \(app), n::text, 'k', \(old) FROM generate_series(1, 20) AS n
+                    """)
+                try await place.pool.execute(
+                    """
+                    INSERT INTO rules.inbox (notification, app, user_id, saying, at)
+                    SELECT gen_random_uuid(), \(app), n::text, gen_random_uuid(), \(old) + n * interval '1 minute'
+                    FROM generate_series(1, 20) AS n
+                    """)
+            }
+            try await place.pool.execute(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+            for table: SQL in ["told", "inbox"] {
+                try await place.pool.execute(
+                    """
+                    CREATE TRIGGER refuse BEFORE DELETE ON rules.\(table) FOR EACH ROW
+                    WHEN (OLD.app = 'bad' AND OLD.user_id IN ('3', '7')) EXECUTE FUNCTION refuse()
+                    """)
+            }
+            let log = CapturingLogger()
+            let sweeper = Sweeper(
+                remnants: RemnantStore(pool: place.pool), history: HistoryStore(pool: place.pool, step: 10),
+                terms: .usual, pause: .zero, now: { place.clock.now }, logger: log.logger)
+            await #expect(throws: PostgresError.self) { try await sweeper.sweep() }
+            for table: SQL in ["rules.told", "rules.inbox"] {
+                let left = try await place.pool.query("SELECT app || ' ' || user_id FROM \(table) ORDER BY 1").map {
+                    try $0.decode(String.self, at: 0)
+                }
+                #expect(left == ["bad 3", "bad 7"])
+            }
+            let lines = log.lines.filter { $0.message.contains("Old rows cannot be deleted") }
+            #expect(Set(lines.map { "\($0.metadata["table"] ?? "")" }) == ["rules.told", "rules.inbox"])
+        }
+    }
+
+    @Test func `an hour is counted for every app but the one that cannot be counted`() async throws {
+        try await WorkerIsolationTests.with("{ type: news }") { (place: Place) async throws in
+            try await place.happen()
+            try await place.pool.execute("ALTER TABLE rules.tally ADD CONSTRAINT no_bad CHECK (app <> 'bad')")
+            let store = TallyStore(pool: place.pool, logger: .silent)
+            #expect(try await store.count(now: place.clock.now).contains(TallyPlan.hour(of: place.clock.now)))
+            #expect(try await place.count("rules.tally WHERE app = 'good'") == 1)
+            // It waits until the hour is due again.
+            #expect(try await store.count(now: place.clock.now).isEmpty)
+            try await place.pool.execute("ALTER TABLE rules.tally DROP CONSTRAINT no_bad")
+            place.clock.advance(TallyPlan.pace)
+            try await store.count(now: place.clock.now)
+            #expect(try await place.count("rules.tally") == 2)
+        }
+    }
+}
+
+extension WorkerIsolationTests.Place {
+    fileprivate var corrector: BadgeCorrector {
+        BadgeCorrector(
+            service: "rules", store: BadgeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            now: { clock.now }, logger: .silent)
+    }
+
+    fileprivate var reporter: Reporter {
+        Reporter(
+            service: "rules", store: ReportStore(pool: pool, logger: .silent), bus: bus, now: { clock.now },
+            logger: .silent)
+    }
+
+    fileprivate var revoker: PushRevoker {
+        PushRevoker(
+            service: "rules", store: PreferenceChangeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            now: { clock.now }, logger: .silent)
+    }
+}

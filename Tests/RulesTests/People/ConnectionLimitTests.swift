@@ -1,0 +1,77 @@
+import Foundation
+import HTTPGate
+import Logging
+import NIOCore
+import ServiceKit
+import ServiceLifecycle
+import TestSupport
+import Testing
+
+@testable import Rules
+
+/// The bounds of a server's connections, on real sockets.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
+    private static let request = "GET /openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    private static func withServer(
+        connections: Int, patience: TimeAmount, _ body: @escaping @Sendable (Int) async throws -> Void
+    ) async throws {
+        try await RulesHTTP.with { (http: RulesHTTP) async throws in
+            let port = try FreePort.any()
+            let settings = try Settings.load(
+                keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
+            let context = ServiceContext(
+                name: "rules", settings: settings, logger: .silent, readiness: Readiness())
+            let server = try context.server(
+                http.api.router, host: .rulesHost, port: .rulesPort, connections: connections, patience: patience)
+            let group = ServiceGroup(services: [server], logger: .silent)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await group.run() }
+                try await eventually("the server") { LoopbackPort.isOpen(port) }
+                try await body(port)
+                await group.triggerGracefulShutdown()
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    @Test func `a connection beyond the bound gets 503, and room comes back`() async throws {
+        try await Self.withServer(connections: 2, patience: .seconds(60)) { port in
+            // The probe for the open port may still be counted.
+            var served: [StreamingClient] = []
+            try await eventually("two are served") {
+                for client in served { client.close() }
+                served = try (0..<2).map { _ in try StreamingClient(port: port, request: Self.request) }
+                try await eventually("both answers") { served.allSatisfy { $0.text.contains("\r\n\r\n") } }
+                return served.allSatisfy { $0.text.hasPrefix("HTTP/1.1 200 ") }
+            }
+            let refused = try StreamingClient(port: port, request: Self.request)
+            try await eventually("the refusal") { refused.isOver }
+            #expect(refused.text.hasPrefix("HTTP/1.1 503 "))
+            #expect(refused.text.lowercased().contains("\r\nretry-after: 2\r\n"))
+            served[0].close()
+            try await eventually("there is room") {
+                let next = try StreamingClient(port: port, request: Self.request)
+                defer { next.close() }
+                try await eventually("an answer") { next.text.contains("\r\n\r\n") }
+                return next.text.hasPrefix("HTTP/1.1 200 ")
+            }
+            served[1].close()
+        }
+    }
+
+    @Test(arguments: [
+        "", "GET /openapi.yaml HTTP/1.1\r\nHost: loc",
+        "PATCH /v1/preferences HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+    ]) func `a request that does not arrive in time ends its connection`(beginning: String) async throws {
+        try await Self.withServer(connections: 100, patience: .seconds(1)) { port in
+            let begun = ContinuousClock.now
+            let slow = try StreamingClient(port: port, request: beginning)
+            try await eventually("the end", within: .seconds(20)) { slow.isOver }
+            #expect(ContinuousClock.now - begun >= .milliseconds(900))
+            let other = try StreamingClient(port: port, request: Self.request)
+            try await eventually("an answer") { other.text.hasPrefix("HTTP/1.1 200 ") }
+            other.close()
+        }
+    }
+}
