@@ -11,9 +11,9 @@ import Testing
 
 @testable import Rules
 
-/// One app's flood and another app's event, on a real broker and a real database.
+/// One app floods the queue while another app publishes an event, on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4))) struct FairnessTests {
-    /// How long an event of a quiet app may take through rules while another app floods.
+    /// The maximum latency of a quiet app's event in rules while another app floods.
     private static let bound = Duration.seconds(2)
     private static let flood = 20_000
     private static let (loud, quiet) = (AppID(rawValue: "test")!, AppID(rawValue: "quiet")!)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// What a rule file says about groups, schedules, digests and languages, and the mistakes in it.
+/// Groups, schedules, digests and languages in a rule file, and their errors.
 @Suite struct GatheringFileTests {
     func file(
         to: String = "{ users: users }", say: String = "{ body: Hello }", how: String = "{ sound: default }",
@@ -86,13 +86,13 @@ import Testing
             "{ audience: all }",
             "10 rules.only.to.audience: the audience is “everyone”; a “topic” or a “tag” stands by itself"
         ),
-    ]) func `a mistake in whom it is for is named`(to: String, problem: String) {
+    ]) func `an error under to is reported`(to: String, problem: String) {
         let found = problems(file(to: to))
         let key = problem.split(separator: " ", maxSplits: 1)[1]
         #expect(found.contains { $0.hasSuffix(key) }, "\(found)")
     }
 
-    @Test func `an audience has no policy, and the file says so`() {
+    @Test func `a policy for an audience is an error`() {
         let found = problems(file(to: "{ audience: everyone }"))
         #expect(found.count == 1)
         #expect(found.first?.contains("there is no “policy”, and it is in no inbox") == true, "\(found)")
@@ -126,7 +126,7 @@ import Testing
             "a summary is of many things: nobody is asked about each of them"
         ),
         ("{ dedupe: { key: \"{{room}}\" } }", "“within” is missing"),
-    ]) func `a mistake in when it is said is named`(policy: String, problem: String) {
+    ]) func `an error under policy is reported`(policy: String, problem: String) {
         let say = policy.contains("digest: {") ? "{}" : "{ body: Hello }"
         let found = problems(file(say: say, policy: policy))
         #expect(found.contains { $0.hasSuffix(problem) }, "\(found)")
@@ -154,12 +154,12 @@ import Testing
             "{ body: \"{{time(due)}}\" }", "{}",
             "with an example of thing.happened: due is not a time (2026-03-31T09:00:00Z)"
         ),
-    ]) func `a mistake in what is said to whom is named`(say: String, how: String, problem: String) {
+    ]) func `an error under say or how is reported`(say: String, how: String, problem: String) {
         let found = problems(file(say: say, how: how))
         #expect(found.contains { $0.hasSuffix(problem) }, "\(found)")
     }
 
-    @Test func `less than all of it leaves the house, and the inbox has all of it`() throws {
+    @Test func `with a preview, the push has the preview and the inbox the full text`() throws {
         for (privacy, hasData) in [("generic", true), ("id-only", false)] {
             let draft = try #require(
                 try parse(
@@ -179,21 +179,21 @@ import Testing
     }
 }
 
-/// Whose words stand in for whose.
+/// Language fallback.
 @Suite struct LanguageTests {
     @Test(arguments: [
         ("de", ["de"]), ("de-CH", ["de-CH", "de"]), ("DE_ch", ["de-CH", "de"]),
         ("zh-Hant-HK", ["zh-Hant-HK", "zh-Hant"]), ("zh-Hant", ["zh-Hant"]), ("zh-TW", ["zh-TW", "zh-Hant"]),
         ("zh-CN", ["zh-CN", "zh"]), ("sr-Latn-RS", ["sr-Latn-RS", "sr-Latn"]), ("es-419", ["es-419", "es"]),
         ("de-DE-u-co-phonebk", ["de-DE-u-co-phonebk", "de-DE-u-co", "de-DE", "de"]),
-    ]) func `what is asked for falls back to what is nearest`(tag: String, chain: [String]) throws {
+    ]) func `a language falls back to the nearest one`(tag: String, chain: [String]) throws {
         #expect(try #require(Language(tag)).chain.map(\.tag) == chain)
     }
 
     @Test(arguments: ["", "d", "de-", "-de", "de--CH", "123", "de-toolongsubtag", "d e", "{{x}}"])
-    func `what is no tag is none`(tag: String) { #expect(Language(tag) == nil) }
+    func `an invalid language tag is refused`(tag: String) { #expect(Language(tag) == nil) }
 
-    @Test func `everybody hears their own language, by their own clock, and everyone else the file's`() throws {
+    @Test func `each recipient gets their language and time zone, or the file's defaults`() throws {
         let text = """
             app: test
             language: en
@@ -235,7 +235,7 @@ import Testing
         #expect(bodies[1] == "At March 31, 2026 at 6:30 PM", "\(bodies)")
         #expect(bodies[2] == "At March 31, 2026 at 10:30 PM", "\(bodies)")
         #expect(Set(voiced.map(\.saying.id)).count == 3)
-        // Each voice travels in a message of its own.
+        // Each language has its own message.
         let messages = voiced.flatMap { $0.notifications(to: $0.recipients, quietly: false) }
         #expect(Set(messages.map(\.trace.id)).count == 3)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// Every way in which a notification to a person can end.
+/// Every decision about a notification to a user.
 @Suite struct JudgeTests {
     let now = moment("2026-01-10T12:00:00Z")
 
@@ -46,13 +46,13 @@ import Testing
         #expect(judgement == Judgement(answer: answer, reason: reason), sourceLocation: location)
     }
 
-    @Test func `what nothing speaks against is pushed`() {
+    @Test func `a notification without an obstacle is pushed`() {
         expect(judged(matter()), .push, .wanted)
         expect(judged(matter { $0.policy.type = nil }), .push, .wanted)
         expect(judged(matter { $0.expiresAt = now + .seconds(1) }), .push, .wanted)
     }
 
-    @Test func `what has expired is not pushed, whatever it is`() {
+    @Test func `an expired notification is not pushed, of any kind`() {
         for type in ["chat", "alarm"] {
             expect(
                 judged(
@@ -67,7 +67,7 @@ import Testing
                 }), .drop, .expired)
     }
 
-    @Test func `what makes no noise asks nobody`() {
+    @Test func `a notification that is not user-visible skips preferences`() {
         expect(
             judged(matter { $0.isNoise = false }) {
                 $0.settings.isOn = false
@@ -75,7 +75,7 @@ import Testing
             }, .push, .noiseless)
     }
 
-    @Test func `critical types pass everything but their own cap`() {
+    @Test func `critical types are limited by their own cap only`() {
         let alarm = matter {
             $0.policy.type = "alarm"; $0.policy.presence = .app; $0.policy.caps = ["hourly"]
         }
@@ -93,7 +93,7 @@ import Testing
         expect(judge.judge(alarm, &person), .inbox, .criticalStorm)
     }
 
-    @Test func `the switch for everything is opened again by nothing below it`() {
+    @Test func `no other setting overrides the master switch`() {
         expect(
             judged(matter()) {
                 $0.settings.isOn = false
@@ -108,7 +108,7 @@ import Testing
             ("news", true, true),
             ("unheard-of", nil, true),
         ] as [(String, Bool?, Bool)])
-    func `a type is on as the person says, else as the file says`(type: String, said: Bool?, isOn: Bool) {
+    func `a type's switch is the user's choice, else the file's default`(type: String, said: Bool?, isOn: Bool) {
         let judgement = judged(matter { $0.policy.type = type }) { $0.settings.types[type] = said.map(TypeChoice.all) }
         expect(judgement, isOn ? .push : .inbox, isOn ? .wanted : .typeOff)
     }
@@ -118,12 +118,12 @@ import Testing
             (["family/1": true], false), (["thread/2": true], false), (["family/2": true], true),
             (["family/1": true, "thread/2": false], true), (["family/1": false, "thread/2": true], false),
         ] as [([String: Bool], Bool)])
-    func `of what is muted and what is followed, the most specific counts`(mutes: [String: Bool], pushed: Bool) {
+    func `the most specific mute or follow applies`(mutes: [String: Bool], pushed: Bool) {
         let judgement = judged(matter()) { $0.settings.mutes = mutes.mapValues { .init(isMuted: $0) } }
         expect(judgement, pushed ? .push : .inbox, pushed ? .wanted : .muted)
     }
 
-    @Test func `a thread that is followed is heard although its type is off, and a mute ends`() {
+    @Test func `a followed thread is pushed although its type is off, and a mute expires`() {
         expect(
             judged(matter()) {
                 $0.settings.types = ["chat": false]
@@ -135,7 +135,7 @@ import Testing
             .inbox, .muted)
     }
 
-    @Test func `who is looking is not pushed, if the rule says so`() {
+    @Test func `a user viewing the app is not pushed, if the rule says so`() {
         let lease = Person.Lease(viewing: "t-2", expiresAt: now + .seconds(1))
         expect(judged(matter()) { $0.leases = [lease] }, .push, .wanted)
         expect(judged(matter { $0.policy.presence = .app }) { $0.leases = [lease] }, .inbox, .present)
@@ -153,7 +153,7 @@ import Testing
         expect(judged(matter { $0.policy.presence = .thread }) { $0.leases = [over] }, .push, .wanted)
     }
 
-    @Test func `four an hour, counted exactly, and the fifth is left to the inbox`() {
+    @Test func `four an hour are pushed, and the fifth goes to the inbox`() {
         var person = Person()
         var judge = judge
         let capped = matter { $0.policy.caps = ["hourly"] }
@@ -182,7 +182,7 @@ import Testing
         #expect(person.logs["hourly"]?.last == now + .seconds(5 * 3600))
     }
 
-    @Test func `surplus that is held waits for the last of its caps`() {
+    @Test func `with surplus hold, a notification waits for the last of its caps`() {
         let held = matter {
             $0.policy.caps = ["hourly", "daily"]; $0.policy.surplus = .hold
         }
@@ -206,7 +206,7 @@ import Testing
         expect(judged(waited, full), .inbox, .heldTooLong)
     }
 
-    @Test func `in quiet hours it waits, whispers, is kept, or is pushed as ever, and only what is pushed is charged`()
+    @Test func `in quiet hours, the rule's mode applies, and only pushes are charged to caps`()
     {
         let release = moment("2026-01-10T14:30:00Z")
         let cases: [(Rule.Policy.QuietHours, Judgement.Answer, Judgement.Cause)] = [
@@ -236,7 +236,7 @@ import Testing
         arguments: [
             (nil, true), ("13:00", false), ("12:15", false), ("12:00", true), ("13:01", true), ("09:00", true),
         ] as [(String?, Bool)])
-    func `quiet hours hold a daily digest unless its person chose that very time`(chosen: String?, isHeld: Bool) {
+    func `quiet hours delay a daily digest unless the user chose that time`(chosen: String?, isHeld: Bool) {
         let release = moment("2026-01-10T14:30:00Z")
         let cases: [(Rule.Policy.QuietHours, Judgement.Answer, Judgement.Cause)] = [
             (.hold, .hold(until: release), .quietHours), (.silent, .pushQuietly, .quietHours),
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `a chosen digest time counts for daily digests only`() {
+    @Test func `a chosen digest time applies to daily digests only`() {
         let window = matter {
             $0.isSummary = true
             $0.policy.digest = Digest(close: .after(.seconds(60)), say: Rule.Wording())
@@ -270,7 +270,7 @@ import Testing
         }
     }
 
-    @Test func `quiet hours are where the person is`() {
+    @Test func `quiet hours use the user's zone`() {
         let asleep: (inout Person) -> Void = {
             $0.settings.quietHours = Self.quiet
             $0.settings.zone = zone("America/New_York")
@@ -281,7 +281,7 @@ import Testing
             .quietHours)
     }
 
-    @Test func `what quiet hours put off twice is not put off again`() {
+    @Test func `quiet hours delay a notification twice at most`() {
         let person: (inout Person) -> Void = { $0.settings.quietHours = Self.quiet }
         expect(judged(matter { $0.quietHolds = 1 }, person), .hold(until: moment("2026-01-10T14:30:00Z")), .quietHours)
         expect(judged(matter { $0.quietHolds = 2 }, person), .inbox, .heldTooOften)

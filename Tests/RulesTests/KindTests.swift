@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Rules for tokens that are not for alerts, and for whoever follows something at a provider.
+/// Rules for other push types than alerts, and for broadcast channels, topics and conditions.
 @Suite struct KindTests {
     static let example =
         #"{ users: [1], game: { id: g-1, channel: "dHN0", ends: "2026-03-31T09:00:00Z", end_seconds: 1767225600, score: 3 }, team: red }"#
@@ -49,7 +49,7 @@ import Testing
           stale-date: { at: game.ends, after: 1m }, relevance-score: "{{game.score}}", input-push-token: true } }
         """
 
-    @Test func `a start has its words as an alert and the rest in Apple's names`() throws {
+    @Test func `a Live Activity start has an alert, and its other fields under Apple's names`() throws {
         let draft = try Self.draft(Self.file(say: Self.start, how: "{ as: live-activity, sound: horn.caf }"))
         #expect(draft.content.title == "red plays")
         #expect(draft.content.sound == nil)
@@ -63,7 +63,7 @@ import Testing
         #expect(draft.isNoise && !draft.policy.inbox && draft.policy.quietHours == .bypass)
     }
 
-    @Test func `an update is of one activity, asks nobody, and is ordered by when it happened`() throws {
+    @Test func `a Live Activity update skips the recipient's policy and carries the event's time`() throws {
         let text = Self.file(
             say: #"{ live-activity: { event: update, content-state: { score: "{{game.score}}" } } }"#,
             how: #"{ as: live-activity, scope: "{{game.id}}", apns: { payload: { aps: { relevance-score: 9 } } } }"#)
@@ -74,7 +74,7 @@ import Testing
         ]
         #expect(draft.content.apns?.payload == ["aps": aps])
         #expect(draft.content.title == nil && !draft.content.silent)
-        // An event that does not say when it happened happened now.
+        // An event without a time uses the current time.
         let now = try Self.draft(text, at: nil)
         #expect(now.content.apns?.payload?[path: "aps.timestamp"] == 2)
         let sent = draft.notifications(about: event("game.changed", app: "test", Self.data), arrivedAt: .now)
@@ -82,7 +82,7 @@ import Testing
         #expect(try sent.map { try Notification.decode(wireBody: $0.wireBody()) } == sent)
     }
 
-    @Test func `an end leaves the screen when its rule says so`() throws {
+    @Test func `a Live Activity end carries the rule's dismissal date`() throws {
         func dismissal(_ moment: String) throws -> JSONValue? {
             try Self.draft(
                 Self.file(
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: Others
 
-    @Test func `a call carries data and payload to its own tokens, and hurries on other phones`() throws {
+    @Test func `a call goes to VoIP tokens, and to Android with high priority`() throws {
         let draft = try Self.draft(
             Self.file(
                 say: #"{ data: { call: "{{game.id}}" }, payload: { caller: "{{team}}" } }"#,
@@ -125,7 +125,7 @@ import Testing
                 ["container-identifier": "a", "domain": "red"]
             ),
         ] as [(String, String, String, JSONValue?)])
-    func `each kind has its push type and what it is made of`(
+    func `each kind has its push type and its required content`(
         how: String, say: String, pushType: String, payload: JSONValue?
     ) throws {
         let content = try Self.draft(Self.file(say: say, how: how)).content
@@ -134,14 +134,14 @@ import Testing
         #expect(content.title == nil && content.body == nil)
     }
 
-    @Test func `every kind but the plain ones has a push type of its own`() {
+    @Test func `every kind but alert, silent and badge has its own push type`() {
         let kinds = Rule.Manner.Kind.allCases
         #expect(Set(kinds.compactMap(\.pushType)).count == kinds.count - 3)
     }
 
-    // MARK: What is followed
+    // MARK: Channels, topics and conditions
 
-    @Test func `a channel, a topic and a condition are one message without anybody's name`() throws {
+    @Test func `a channel, a topic and a condition each get one message without a user id`() throws {
         let update = #"{ live-activity: { event: update, content-state: { n: 1 } } }"#
         func sent(_ to: String, _ say: String, _ how: String) throws -> [PushProtocol.Notification] {
             try Self.draft(Self.file(to: to, say: say, how: how)).notifications(
@@ -161,13 +161,13 @@ import Testing
         for message in channel + topic + both {
             #expect(try Notification.decode(wireBody: message.wireBody()) == message)
         }
-        // The same event says the same to the same.
+        // The same event gives the same notification id.
         #expect(
             try sent(#"{ fcm-topic: "team-{{team}}" }"#, "{ body: Hi }", "{ lane: bulk }")[0].broadcast
                 == topic[0].broadcast)
     }
 
-    @Test func `what a provider would not take for a name is the event's mistake`() throws {
+    @Test func `a channel or topic name that the provider refuses is an event error`() throws {
         let rules = try parse(Self.file(to: #"{ fcm-topic: "{{team}}" }"#, say: "{ body: Hi }", how: "{ lane: bulk }"))
         var data = Self.data.object ?? [:]
         data["team"] = "the reds"
@@ -177,7 +177,7 @@ import Testing
         ) { try rules.evaluate(event("game.changed", app: "test", .object(data))) }
     }
 
-    @Test func `who follows something is asked nothing, and one decision stands for all`() throws {
+    @Test func `a broadcast skips recipient policies and stores one decision`() throws {
         let rules = try parse(
             Self.file(to: #"{ fcm-topic: "{{team}}" }"#, say: "{ body: Hi }", how: "{ lane: bulk }"))
         let happened = event("game.changed", app: "test", Self.data)
@@ -269,7 +269,7 @@ import Testing
             "11: rules.only.say.live-activity.contnet-state: unknown key; did you mean “content-state”?"
         ),
     ])
-    func `what does not fit the kind is named by its line and key`(say: String, how: String, problem: String) {
+    func `a field that does not fit the kind is reported with line and key`(say: String, how: String, problem: String) {
         let text = Self.file(say: say, how: how)
         let problems = Self.problems(text)
         #expect(problems == ["test.yaml:\(problem)"])
@@ -305,7 +305,7 @@ import Testing
             "10: rules.only.to.fcm-condition: with an example of game.changed: the name is not \(FCMCondition.rule)"
         ),
     ])
-    func `what cannot be followed so is refused`(to: String, say: String, how: String, problem: String) {
+    func `an unsupported broadcast is refused`(to: String, say: String, how: String, problem: String) {
         #expect(Self.problems(Self.file(to: to, say: say, how: how)) == ["test.yaml:\(problem)"])
     }
 
@@ -320,11 +320,11 @@ import Testing
         ),
         ("{ presence: thread }", "13: rules.only.policy.presence: “as: voip” has no thread to look at"),
     ])
-    func `what cannot wait has no policy of waiting`(policy: String, problem: String) {
+    func `a kind that cannot be delayed has no delaying policy`(policy: String, problem: String) {
         #expect(Self.problems(Self.file(say: "{}", how: "{ as: voip }", policy: policy)) == ["test.yaml:\(problem)"])
     }
 
-    @Test func `what nobody hears has no policy`() {
+    @Test func `a kind that is not user-visible has no policy`() {
         let update = "{ live-activity: { event: update, content-state: {} } }"
         #expect(
             Self.problems(Self.file(say: update, how: "{ as: live-activity }", policy: "{ type: calls }")) == [

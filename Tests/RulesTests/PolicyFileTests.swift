@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// What a rule file says about noise, and the mistakes in it.
+/// The policy part of a rule file, and its errors.
 @Suite struct PolicyFileTests {
     func file(_ policy: String, house: String = "", how: String = "sound: default") -> String {
         """
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `everything that can be said is read`() throws {
+    @Test func `all policy keys are read`() throws {
         let ruleSet = try parse(
             file(
                 """
@@ -70,7 +70,7 @@ import Testing
         #expect(draft.isNoise)
     }
 
-    @Test func `a file that says nothing of it means the usual`() throws {
+    @Test func `a file without policies has the defaults`() throws {
         let ruleSet = try parse(ruleFile())
         #expect(ruleSet.house == HouseRules())
         #expect(ruleSet.rules.map(\.policy) == [Rule.Policy()])
@@ -113,7 +113,7 @@ import Testing
             "19 rules.only.policy.mutes: no example of the event has “rom”; did you mean “room”?"
         ),
     ])
-    func `a mistake is named where it stands`(policy: String, problem: String) {
+    func `an error in a policy is reported with line and key`(policy: String, problem: String) {
         let found = problems(file(policy))
         #expect(found.map { $0.replacing(".mutes.0:", with: ".mutes:") } == [problem])
     }
@@ -123,7 +123,7 @@ import Testing
         ("  daily: { at-most: 5 }", "9 caps.daily: “within” is missing"),
         ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name is of letters, digits, “_” and “-”"),
     ])
-    func `so is one that is about everybody`(house: String, problem: String) {
+    func `an error in an app-wide setting is reported with line and key`(house: String, problem: String) {
         #expect(problems(file("{ caps: [hourly] }", house: house)) == [problem])
     }
 
@@ -147,7 +147,7 @@ import Testing
             "a badge is only a number: it cannot have words, a sound or an interruption level"
         ),
     ])
-    func `a badge alone is a number and nothing else`(how: String, problem: String) {
+    func `a badge-only rule has a number and nothing else`(how: String, problem: String) {
         let text = file("{}", how: "").replacing("how: {  }", with: "how: \(how)").replacing(
             "    say: { body: Hello }\n", with: ""
         )

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Rules
 
-/// What is kept until the broker has it.
+/// Publishing with a result for each message.
 @Suite struct PostingTests {
     @Test func `each message has its own result`() async throws {
         let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Rules
 
-/// What is over is deleted, and nothing else.
+/// Tombstones are deleted after their retention, and nothing else.
 @Suite(.timeLimit(.minutes(4))) struct RemnantStoreTests {
-    @Test func `what can matter no more is deleted, and what can is kept`() async throws {
+    @Test func `expired tombstones are deleted, and others are kept`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             let now = moment("2026-03-10T12:00:00Z")
             let long = moment("2026-01-10T12:00:00Z").date
@@ -20,7 +20,7 @@ import Testing
                 try await pool.execute("INSERT INTO rules.circle VALUES ('test', \(empty), \(at))")
                 try await pool.execute("INSERT INTO rules.circle VALUES ('test', \(name), \(at))")
                 try await pool.execute("INSERT INTO rules.erasure VALUES (gen_random_uuid(), \(long), \(at))")
-                // One that is over, and one that is still told.
+                // One ended fan-out, and one still running.
                 try await pool.execute(
                     """
                     INSERT INTO rules.crowd (event, rule, arrived_at, due_at, ended_at)
@@ -49,7 +49,7 @@ import Testing
                     """)
             }
             let store = RemnantStore(pool: pool)
-            // Not done yet: it stays for as long as that takes.
+            // Not done yet: the row stays until then.
             try await pool.execute("INSERT INTO rules.erasure VALUES (gen_random_uuid(), \(long), NULL)")
             let swept = try await store.sweep(now: now)
             #expect(!swept.isMore)
@@ -64,7 +64,7 @@ import Testing
             }
             #expect(try await left("SELECT item FROM rules.done") == ["new"])
             #expect(try await left("SELECT key FROM rules.told") == ["new"])
-            // A group that has nobody left in it; that of the others is needed for older words about it.
+            // A group without members; the others are kept for late events about them.
             #expect(try await left("SELECT circle FROM rules.circle ORDER BY 1") == ["new", "old", "told new"])
             #expect(
                 try await left("SELECT circle || ' ' || user_id FROM rules.member ORDER BY 1") == [

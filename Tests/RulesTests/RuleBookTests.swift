@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `every event has one answer`() {
+    @Test func `every event has exactly one result`() {
         let data: JSONValue = ["name": "Pat", "users": [1]]
         let past = Date(timeIntervalSince1970: 999)
         let future = Date(timeIntervalSince1970: 1001)
@@ -38,7 +38,7 @@ import Testing
                 == "rule only, to.users: users is missing from the event")
     }
 
-    @Test func `texts are cut to what phones show`() throws {
+    @Test func `long texts are cut`() throws {
         let rules = try parse(ruleFile(say: #"{ title: "{{name}}", body: "{{name}}" }"#))
         let long = String(repeating: "a", count: 600)
         let content = try rules.evaluate(event("thing.happened", ["name": .string(long), "users": [1]])).first?.content
@@ -46,7 +46,7 @@ import Testing
         #expect(content?.body?.count == 500)
     }
 
-    @Test func `what renders to nothing is absent`() throws {
+    @Test func `a text that renders empty is absent`() throws {
         let rules = try parse(
             ruleFile(
                 example: "{ name: 3, users: [1] }", say: #"{ title: T, body: "{{optional(name)}}" }"#,
@@ -55,7 +55,7 @@ import Testing
         #expect(content == Content(title: "T"))
     }
 
-    @Test func `how is carried over`() throws {
+    @Test func `delivery options are copied to the notification`() throws {
         let rules = try parse(
             ruleFile(
                 say: "{ title: T, subtitle: S, deep-link: app://x, image: https://example.com/i.png }",
@@ -78,7 +78,7 @@ import Testing
                     fcm: FCMOverride(message: ["android": ["ttl": "3s"]], validateOnly: true)))
     }
 
-    @Test func `a collapse key that no provider takes is refused`() throws {
+    @Test func `a collapse key that the providers refuse is refused`() throws {
         let rules = try parse(ruleFile(how: #"collapse-key: "{{name}}""#))
         let error = #expect(throws: RenderError.self) {
             try rules.evaluate(

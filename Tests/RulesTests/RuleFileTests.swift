@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Every mistake is named by file, line and key, in words that say what to do.
+/// Each error in a rule file is reported with file, line, key and a correction.
 @Suite struct RuleFileTests {
     func problems(_ text: String, file: String = "test.yaml") -> [String] {
         do {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `the shipped files are right`() throws {
+    @Test func `the shipped files are valid`() throws {
         #expect(
             try RuleDirectory.load(Shipped.directory).ruleSets.keys.map(\.rawValue).sorted() == [
                 "baolife", "family-portal", "hide-and-seek", "monolite-hr", "tweet-chat",
@@ -202,23 +202,23 @@ import Testing
         ),
     ]
 
-    @Test(arguments: mistakes) func `is named by line and key`(mistake: Mistake) {
+    @Test(arguments: mistakes) func `an error is reported with line and key`(mistake: Mistake) {
         #expect(problems(mistake.text) == [mistake.problem])
     }
 
-    @Test func `aliases that expand without end are refused`() {
-        // Thirty lines that stand for 4^30 values.
+    @Test func `YAML aliases that expand exponentially are refused`() {
+        // Thirty lines that expand to 4^30 values.
         let lines = (1...30).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1), *a\($0 - 1), *a\($0 - 1)]" }
         let found = problems((["a0: &a0 1"] + lines).joined(separator: "\n"))
         #expect(found == ["test.yaml:1: its aliases expand to more than 2000000 nodes"])
     }
 
-    @Test func `all mistakes of a file are told at once, in its order`() {
+    @Test func `all errors of a file are reported at once, in its order`() {
         let found = problems(ruleFile(to: "{ users: userz }", say: "titel: x", how: "lane: fast"))
         #expect(found.map { $0.split(separator: ":")[1] } == ["10", "12", "14"])
     }
 
-    @Test func `all mistakes of all files are told at once`() throws {
+    @Test func `all errors of all files are reported at once`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -240,7 +240,7 @@ import Testing
                 """)
     }
 
-    @Test func `the same text is the same version, and any other is another`() throws {
+    @Test func `equal texts have equal versions, and different texts different ones`() throws {
         let one = try parse(ruleFile()).version
         #expect(try parse(ruleFile()).version == one)
         #expect(try parse(ruleFile() + "\n# a remark").version != one)

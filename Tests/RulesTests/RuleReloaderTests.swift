@@ -7,7 +7,7 @@ import Testing
 
 @testable import Rules
 
-/// Rule files that change under a running service.
+/// Rule file changes in a running service.
 @Suite struct RuleReloaderTests {
     let folder = FileManager.default.temporaryDirectory.appending(path: "rules-\(UUID().uuidString)")
     let app = AppID(rawValue: "test")!
@@ -22,7 +22,7 @@ import Testing
             .first?.content.body
     }
 
-    @Test func `a change is taken up, a mistake is refused and what was in force stays, until it is mended`() throws {
+    @Test func `a valid change is loaded, and an invalid one keeps the current rules until it is fixed`() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try write(ruleFile(say: "body: One"))
         let shelf = RuleShelf(try RuleDirectory.load(folder.path))
@@ -50,7 +50,7 @@ import Testing
         #expect(shelf.book.ruleSets.count == 2)
     }
 
-    @Test func `files that lack the rules of a configured app are refused until the file is back`() throws {
+    @Test func `a missing rule file of a configured app is refused until it is back`() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let other = ruleFile().replacing("app: test", with: "app: other")
         try write(ruleFile(say: "body: One"))
@@ -67,7 +67,7 @@ import Testing
         reloader.look()
         #expect(try said(shelf) == "One")
         guard case .degraded = condition.state else {
-            Issue.record("readiness says nothing of it: \(condition.state)")
+            Issue.record("readiness has no message about the refused file: \(condition.state)")
             return
         }
         #expect(readiness.report.isReady)
@@ -78,7 +78,7 @@ import Testing
         reloader.look()
         #expect(try said(shelf) == "Three")
         #expect(condition.state == .holds)
-        // An app that is not configured may go.
+        // The rule file of an unconfigured app may be removed.
         try FileManager.default.removeItem(at: folder.appending(path: "other.yaml"))
         reloader.look()
         #expect(shelf.book.ruleSets.count == 1)

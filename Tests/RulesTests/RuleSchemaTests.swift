@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// The JSON Schema for editors knows the keys that the reader knows, each in its place.
+/// The JSON Schema for editors has the same keys at the same paths as the reader.
 @Suite struct RuleSchemaTests {
     let schema: JSONValue
 
@@ -13,7 +13,7 @@ import Testing
         schema = try WireCoding.decode(JSONValue.self, from: Array(Data(contentsOf: file)))
     }
 
-    /// A file that uses every mapping there is.
+    /// A file with every mapping.
     static let everything = """
         app: test
         types: { t: { about: x } }
@@ -47,7 +47,7 @@ import Testing
             how: { as: live-activity, scope: s }
         """
 
-    @Test func `the schema has every key of the reader in its place, and no other`() throws {
+    @Test func `the schema has the reader's keys at their paths, and no other`() throws {
         let (ruleSet, reader) = RuleFile.read(Self.everything, file: "test.yaml")
         #expect(reader.problems.isEmpty, "\(reader.problems)")
         #expect(ruleSet != nil)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `every word to choose from is in the schema`() throws {
+    @Test func `every keyword is in the schema`() throws {
         func words(_ path: String) -> Set<String> {
             Set(
                 resolved(schema, path.split(separator: ".").map(String.init)[...])
@@ -79,7 +79,7 @@ import Testing
         #expect(Set(operators.keys) == Set(RuleFileReader.operators))
     }
 
-    /// What the schema may say about a place, every alternative.
+    /// All schema alternatives for a path.
     private func resolved(_ node: JSONValue, _ path: ArraySlice<String>) -> [JSONValue] {
         if let name = node["$ref"]?.string?.split(separator: "/").last {
             return schema["$defs"]?[String(name)].map { resolved($0, path) } ?? []

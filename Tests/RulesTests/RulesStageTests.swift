@@ -14,7 +14,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct RulesStageTests {
     static let notifications = WorkQueue.registryNotifications(.interactive).name
 
-    /// Runs both stages for as long as `body` takes.
+    /// Runs both stages while `body` runs.
     func withStages(_ body: (InMemoryBus, PostgresPool) async throws -> Void) async throws {
         let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
         try await RulesDatabase.withPool { pool in
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `an event whose statement always runs out of time ends as a dead letter, and its neighbours go on`()
+    @Test func `an event whose statement always times out is dead-lettered, and other events go on`()
         async throws
     {
         let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
@@ -81,7 +81,7 @@ import Testing
                     publish(
                         cloudEvent(id: "e-\(number)", data: #"{"name":"Pat","users":[\#(user)]}"#), on: bus)
                 }
-                try await eventually("the neighbours are told", within: .seconds(60)) {
+                try await eventually("the other events are notified", within: .seconds(60)) {
                     bus.messages(in: Self.notifications).count == 29
                 }
                 let dead = try await eventuallySome("the dead letter", within: .seconds(60)) {
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `events with many recipients are not a hundred to a batch`() throws {
+    @Test func `events with many recipients make smaller batches`() throws {
         let handler = EventHandler(
             shelf: RuleShelf(RuleBook([try parse(ruleFile())])),
             store: DecisionStore(
@@ -118,7 +118,7 @@ import Testing
         #expect(EventHandler.policy(isOfOneApp: true, connections: 4).batchWeight <= 10 * 1000)
     }
 
-    @Test func `an event is published before it is settled, and its outcomes are kept`() async throws {
+    @Test func `an event's notifications are published before its ack, and its outcomes are stored`() async throws {
         try await withStages { bus, pool in
             bus.holdConfirms(true)
             publish(cloudEvent(), on: bus)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `what breaks between keeping and confirming is published again under the same ids`() async throws {
+    @Test func `after a failure between commit and confirm, the same ids are published again`() async throws {
         try await withStages { bus, pool in
             bus.holdConfirms(true)
             publish(cloudEvent(), on: bus)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func `bad events are kept for a person with a reason, and harm nothing around them`() async throws {
+    @Test func `invalid events are dead-lettered with a reason, and other events go on`() async throws {
         try await withStages { bus, _ in
             publish("not json", on: bus)
             publish(String(repeating: "[", count: 5_000), on: bus)

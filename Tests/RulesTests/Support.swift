@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// The rule files that are shipped.
+/// The shipped rule files.
 enum Shipped {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Services/Rules/RuleSets").path

@@ -3,19 +3,19 @@ import Testing
 
 @testable import Rules
 
-/// Which hours are counted when.
+/// The schedule of the hourly statistics.
 @Suite struct TallyPlanTests {
     private let now = moment("2026-01-10T12:20:00Z")
 
     private func hour(_ text: String) -> Timestamp { moment("2026-01-\(text):00:00Z") }
 
-    /// Every hour within reach was counted right after it ended and long after.
+    /// All hours within the window are counted, including the late recounts.
     private var settled: [Timestamp: Timestamp] {
         let hours = stride(from: 0, through: 170, by: 1).map { TallyPlan.hour(of: now) + .seconds(-3600 * $0) }
         return Dictionary(uniqueKeysWithValues: hours.map { ($0, now) })
     }
 
-    @Test func `what was never counted is, as far back as a week`() {
+    @Test func `hours without statistics are counted, up to a week back`() {
         let due = TallyPlan.due([:], now: now)
         #expect(due.first == hour("10T12") && due.last == hour("03T13"))
         #expect(due.count == 168 && Set(due).count == 168)
@@ -25,7 +25,7 @@ import Testing
     @Test func `an hour is counted every ten minutes until an hour after its end`() {
         for (counted, at, isDue) in [
             ("12:11:00", "12:20:00", false), ("12:10:00", "12:20:00", true), ("13:05:00", "13:20:00", true),
-            // Once more when the hour after it is over, and then not.
+            // Once more when the next hour has ended, and not after that.
             ("13:55:00", "14:10:00", true), ("14:00:00", "14:20:00", false), ("14:10:00", "20:00:00", false),
         ] {
             let (counted, at) = (moment("2026-01-10T\(counted)Z"), moment("2026-01-10T\(at)Z"))
@@ -33,11 +33,11 @@ import Testing
         }
     }
 
-    @Test func `it is counted once more a day later and once three days later`() {
+    @Test func `an hour is counted again after one day and after three days`() {
         for (counted, at, isDue) in [
             ("10T14", "11T12", false), ("10T14", "11T13", true), ("11T13", "11T14", false), ("11T13", "13T12", false),
             ("11T13", "13T13", true), ("13T13", "16T13", false),
-            // Nobody counted for days: once is enough.
+            // After days without a run, one count is enough.
             ("10T14", "14T00", true), ("14T00", "14T01", false),
         ] {
             let due = TallyPlan.due([hour("10T12"): hour(counted)], now: hour(at))
@@ -45,12 +45,12 @@ import Testing
         }
     }
 
-    @Test func `moments before 1970 have their hour too`() {
+    @Test func `times before 1970 have their hour`() {
         #expect(TallyPlan.hour(of: Timestamp(milliseconds: -1)) == Timestamp(milliseconds: -3_600_000))
         #expect(TallyPlan.hour(of: Timestamp(milliseconds: 3_600_000)) == Timestamp(milliseconds: 3_600_000))
     }
 
-    @Test func `counting takes a twentieth of the time at most`() {
+    @Test func `counting uses at most 5 percent of the time`() {
         #expect(Tallier.rest(after: .zero) == .seconds(60) && Tallier.rest(after: .seconds(3)) == .seconds(60))
         #expect(Tallier.rest(after: .seconds(50)) == .seconds(950))
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Rules
 
-/// The bounds of a server's connections, on real sockets.
+/// The connection limits of a server, on real sockets.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
     private static let request = "GET /openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `a connection beyond the bound gets 503, and room comes back`() async throws {
+    @Test func `a connection above the limit gets 503 until another closes`() async throws {
         try await Self.withServer(connections: 2, patience: .seconds(60)) { port in
             // The probe for the open port may still be counted.
             var served: [StreamingClient] = []
@@ -63,7 +63,7 @@ import Testing
     @Test(arguments: [
         "", "GET /openapi.yaml HTTP/1.1\r\nHost: loc",
         "PATCH /v1/preferences HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
-    ]) func `a request that does not arrive in time ends its connection`(beginning: String) async throws {
+    ]) func `a connection with an incomplete request is closed after the timeout`(beginning: String) async throws {
         try await Self.withServer(connections: 100, patience: .seconds(1)) { port in
             let begun = ContinuousClock.now
             let slow = try StreamingClient(port: port, request: beginning)

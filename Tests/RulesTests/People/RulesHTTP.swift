@@ -11,22 +11,22 @@ import Testing
 
 @testable import Rules
 
-/// The users' API of rules on a database of its own, asked as an app would.
+/// The user API of rules on its own database.
 struct RulesHTTP: Sendable {
-    let house: DecisionStoreTests.House
+    let fixture: DecisionStoreTests.DecisionFixture
     let client: any TestClientProtocol
     let api: RulesAPI
-    /// By user.
+    /// Bearer tokens by user.
     let bearers: [String: String]
 
     static let app = AppID(rawValue: "test")!
     static let users = ["1", "2"]
 
-    var pool: PostgresPool { house.pool }
-    var clock: DecisionStoreTests.Clock { house.clock }
+    var pool: PostgresPool { fixture.pool }
+    var clock: DecisionStoreTests.Clock { fixture.clock }
     var hub: InboxHub { api.hub }
 
-    /// - Parameter rules: of the app `test`; its users 1 and 2 have bearer tokens.
+    /// - Parameter rules: the rule file of the app `test`. Its users 1 and 2 have bearer tokens.
     static func with(
         _ rules: String = DecisionStoreTests.rules, uptime: ManualClock = ManualClock(),
         operatorPatience: Duration = .seconds(60),
@@ -38,9 +38,9 @@ struct RulesHTTP: Sendable {
         var bearers: [String: String] = [:]
         for user in users { bearers[user] = try await BearerKeys.shared(["sub": .string(user)]) }
         try await RulesDatabase.withPools(patience: operatorPatience) { [bearers] pool, operators in
-            let house = try DecisionStoreTests.House(pool, rules: rules)
-            let clock = house.clock
-            let shelf = RuleShelf(house.book)
+            let fixture = try DecisionStoreTests.DecisionFixture(pool, rules: rules)
+            let clock = fixture.clock
+            let shelf = RuleShelf(fixture.book)
             let hub = InboxHub(
                 store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
             let keys = APIKeyAuthenticator(
@@ -49,12 +49,12 @@ struct RulesHTTP: Sendable {
                 clock.now
             }
             try await Application(router: api.router).test(.router) { client in
-                try await body(RulesHTTP(house: house, client: client, api: api, bearers: bearers))
+                try await body(RulesHTTP(fixture: fixture, client: client, api: api, bearers: bearers))
             }
         }
     }
 
-    /// What is answered: the status, and the body if it is JSON.
+    /// Sends a request and returns the status, and the body if it is JSON.
     func send(
         _ method: HTTPRequest.Method, _ uri: String, _ body: JSONValue? = nil, user: String? = "1",
         type: String = "application/json"
@@ -77,9 +77,9 @@ struct RulesHTTP: Sendable {
         }
     }
 
-    /// A new API key for these operations, kept as `pushctl keys create` keeps it.
+    /// A new API key for these operations, stored as `pushctl keys create` does.
     ///
-    /// - Parameter app: `nil`: every app.
+    /// - Parameter app: `nil` for every app.
     func key(_ seed: UInt64, for operations: [APIKey.Operation], app: AppID? = RulesHTTP.app) async throws -> String {
         var random = SplitMix(seed: seed)
         let key = APIKey(using: &random)
@@ -91,7 +91,7 @@ struct RulesHTTP: Sendable {
         return key.secret
     }
 
-    /// The ids of the items on the first page of an inbox, the latest first.
+    /// The item ids on the first page of an inbox, latest first.
     func inbox(_ query: String = "", user: String = "1") async throws -> [String] {
         try await send(.get, "/v1/inbox\(query)", user: user).body["items"]?.array?.compactMap { $0["id"]?.string }
             ?? []

@@ -94,7 +94,7 @@ struct ProductTranscript {
 /// review the difference before you commit it.
 @Suite struct ProductTranscriptTests {
     @Test(arguments: ProductTranscript.products)
-    func `a product's week is as it was reviewed`(app: String) throws {
+    func `a product's week equals the reviewed transcript`(app: String) throws {
         let text = try #require(try ProductTranscript(app).text(rules: try ProductTranscript.ruleFile(app)))
         if ProcessInfo.processInfo.environment["HELIOGRAPH_RECORD"] == "yes" {
             try text.write(
@@ -112,7 +112,7 @@ struct ProductTranscript {
     }
 
     @Test(arguments: ProductTranscript.products)
-    func `every rule of a product is told to somebody in its week`(app: String) throws {
+    func `every rule of a product sends a notification in its week`(app: String) throws {
         let rules = try Shipped.ruleSet(app)
         let expected = try ProductTranscript.expected(app)
         for rule in rules.rules { #expect(expected.contains(" \(rule.name) push"), "\(rule.name) is never pushed") }

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import Rules
 
-/// A random rule file of one app, its people, and a day and a half of their events. The same seed makes the same scenario.
+/// A random rule file of one app, its users, and their events of 36 hours. The same seed makes the same scenario.
 struct RandomScenario {
     struct Occurrence {
         var at: Timestamp
@@ -12,7 +12,7 @@ struct RandomScenario {
     }
 
     static let start = moment("2026-03-28T10:00:00Z")
-    /// The last event comes before this, counted from ``start``.
+    /// The upper bound of event times, counted from ``start``.
     static let minutes = 1_600
 
     let app: String
@@ -26,7 +26,7 @@ struct RandomScenario {
         var random = SplitMix(seed: seed)
         let app = "app-\(seed)"
         var parsed: (String, RuleSet)?
-        // The reader refuses some combinations, and then another file is drawn.
+        // The reader refuses some combinations; another file is drawn then.
         for _ in 0..<200 where parsed == nil {
             let text = Self.file(app, &random)
             parsed = (try? RuleFile.parse(text, file: "\(app).yaml")).map { (text, $0) }
@@ -95,7 +95,7 @@ extension RandomScenario {
                 + pick(
                     ["{ users: user }", "{ users: users }", "{ group: team }", "{ group: team, role: lead }"], &random))
         let policy = policy(&random)
-        // The words of a rule whose every event is summed up are those of its digest.
+        // A rule that digests every event has its text in the digest.
         let isSummedUp = policy.contains { $0.hasPrefix("digest") } && !policy.contains("surplus: digest")
         let isPrivate = !isSummedUp && Int.random(in: 0..<4, using: &random) == 0
         var how: [String] = []
@@ -185,7 +185,7 @@ extension RandomScenario {
     private mutating func events() -> [Occurrence] {
         let count = Int.random(in: 6...20, using: &random)
         var minutes: Set<Int> = []
-        // Events crowd into five hours: caps, presence and windows matter only then.
+        // All events fall into five hours, so that caps, presence and windows take effect.
         var hours: Set<Int> = []
         while hours.count < 5 { hours.insert(Int.random(in: 0..<Self.minutes / 60, using: &random)) }
         while minutes.count < count {

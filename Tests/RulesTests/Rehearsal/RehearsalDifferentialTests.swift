@@ -5,12 +5,13 @@ import Testing
 
 @testable import Rules
 
-/// `rules preview` and `rules diff` decide exactly as the service: random rule files, people and events in the dry run and
-/// on a real database. `HELIOGRAPH_REHEARSALS` sets the number of scenarios, and `HELIOGRAPH_FUZZ_SEED` the first one.
+/// Compares the decisions of the dry run with those of the service for random rule files, users and events.
+///
+/// `HELIOGRAPH_REHEARSALS` sets the number of scenarios, and `HELIOGRAPH_FUZZ_SEED` the first one.
 @Suite(.timeLimit(.minutes(60))) struct RehearsalDifferentialTests {
     static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 700
     static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 5000
-    /// So many scenarios share a database and its transactions.
+    /// The number of scenarios that share a database.
     static let world = 100
     static let end = RandomScenario.start + .seconds(60 * RandomScenario.minutes + 3 * 86_400)
 
@@ -36,7 +37,7 @@ import Testing
         return result
     }
 
-    @Test func `the dry run and the service decide the same about random rules, people and events`() async throws {
+    @Test func `the dry run and the service decide alike for random rules, users and events`() async throws {
         var decisions = 0
         var reasons: Set<Substring> = []
         for first in stride(from: 0, to: Self.count, by: Self.world) {
@@ -58,7 +59,7 @@ import Testing
                 return
             }
         }
-        // The scenarios are worth something only if they come to something.
+        // The scenarios must produce enough decisions to be a useful test.
         #expect(decisions >= 5 * Self.count, "\(decisions) decisions")
         let seldom: Set<Judgement.Cause> = [
             .audience, .broadcast, .criticalStorm, .heldTooLong, .heldTooOften, .ruleGone, .unsendable,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// What rules would do, without doing it.
+/// The dry run: `rules check`, `preview` and `diff`.
 @Suite struct RehearsalTests {
     static let rules = """
         app: test
@@ -39,7 +39,7 @@ import Testing
         #"{"specversion":"1.0","id":"\#(id)","source":"/up","type":"thing.happened","at":"\#(moment)","data":{"user":"\#(user)","name":"Pat \#(id)","room":"r"}}"#
     }
 
-    @Test func `every mistake is named, and none is said`() throws {
+    @Test func `check lists every error, or reports none`() throws {
         let wrong = Self.rules.replacing("caps: hourly }", with: "cap: hourly }")
         let answer = try run(["check", "@/test.yaml"], [:], rules: ["test.yaml": wrong])
         #expect(answer.code == 1)
@@ -49,7 +49,7 @@ import Testing
         #expect(right.lines.count == 1)
     }
 
-    @Test func `a preview tells what everyone would get, and why`() throws {
+    @Test func `preview shows each recipient's notifications and reasons`() throws {
         let events = (0..<3).map { line("e\($0)", at: "2026-01-10T12:00:0\($0)Z") }.joined(separator: "\n")
         let people = #"{"people":{"b":{"quiet_hours":{"start":"13:00","end":"15:00"}}}}"#
         let answer = try run(
@@ -68,7 +68,7 @@ import Testing
         #expect(answer.lines[1] == #"    {"body":"Pat e0","silent":false}"#)
     }
 
-    @Test func `a difference names who would hear more, less, later or otherwise`() throws {
+    @Test func `diff shows recipients with more, fewer, later or changed notifications`() throws {
         let events = (0..<5).map { line("e\($0)", at: "2026-01-10T12:00:0\($0)Z") }.joined(separator: "\n")
         func differ(_ change: (String) -> String) throws -> RuleTool.Answer {
             try run(
@@ -101,13 +101,13 @@ import Testing
         (["diff", "x", "--events", "e"], "diff is not used like this"),
         (["preview", "x", "--event", "e"], "unknown option"),
         (["preview", "x", "--events"], "--events needs a file"),
-    ]) func `misuse is told`(arguments: [String], problem: String) throws {
+    ]) func `a usage error is explained`(arguments: [String], problem: String) throws {
         let answer = try #require(RuleTool(arguments)).run()
         #expect(answer.code == 64)
         #expect(answer.complaints.first?.contains(problem) == true, "\(answer)")
     }
 
-    @Test func `what cannot be read is named by its line`() throws {
+    @Test func `an unreadable event is reported with its line`() throws {
         for (text, problem) in [
             ("{}", "e:1: the event has no type"), ("\n[", "e:2:"), (#"{"type":"x","at":"soon"}"#, "“at” is not a time"),
         ] {
@@ -118,12 +118,12 @@ import Testing
         }
     }
 
-    @Test func `serving is not about rule files`() {
+    @Test func `serve is not a dry-run command`() {
         for words in [[], ["--help"], ["healthcheck"]] { #expect(RuleTool(words) == nil) }
     }
 
-    /// A manager's week, as it is rehearsed and as it is served, by the same rules.
-    @Test func `a digest is rehearsed as it is served`() throws {
+    /// A manager's week in the dry run and in the service, with the same rules.
+    @Test func `the dry run and the service send the same digests`() throws {
         var rehearsal = Rehearsal(RuleBook([try Shipped.ruleSet("monolite-hr")]))
         func submit(_ id: String) -> DomainEvent {
             event(
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// Lines about decisions, without what stands under them.
+    /// The decision lines without their details.
     func decisions(_ product: String, _ events: [DomainEvent], at moments: [String]) throws -> [String] {
         var rehearsal = Rehearsal(RuleBook([try Shipped.ruleSet(product)]))
         for (event, at) in zip(events, moments) { rehearsal.happen(event, at: moment(at)) }
@@ -162,7 +162,7 @@ import Testing
         return rehearsal.tellings.map { "\($0.event) \($0.rule) \($0.user) \($0.judgement.spoken)" }
     }
 
-    @Test func `each device has a lease of its own`() throws {
+    @Test func `each device has its own presence lease`() throws {
         func session(_ type: String, _ device: String) -> DomainEvent {
             event(type, app: "baolife", id: UUID().uuidString, ["player": ["id": "p", "device": .string(device)]])
         }
@@ -181,7 +181,7 @@ import Testing
         #expect(lines == ["looking achievement p inbox (present)", "away achievement p push (wanted)"])
     }
 
-    @Test func `what done takes back has a line, and only what was said before it`() throws {
+    @Test func `a done event adds a line for each notification that it cancels`() throws {
         func recorded(_ id: String, _ time: String) -> DomainEvent {
             var event = event(
                 "document.recorded", app: "monolite-hr", id: id,
@@ -206,7 +206,7 @@ import Testing
         #expect(after.last == "after document-expiry w push (wanted)")
     }
 
-    @Test func `an event that comes twice is decided once`() throws {
+    @Test func `a repeated event is decided once`() throws {
         var rehearsal = Rehearsal(RuleBook([try Shipped.ruleSet("baolife")]))
         let one = event(
             "achievement.unlocked", app: "baolife",
@@ -231,7 +231,7 @@ import Testing
             how: { badge: unread, thread: "{{room}}" }
         """
 
-    /// The lines of one platform, or all, without what comes before them.
+    /// The lines of one platform or of all, without the preceding lines.
     func preview(
         _ events: [String], _ options: [String] = [], rules: String = platforms, apps: String? = nil
     ) throws -> [String] {
@@ -244,7 +244,7 @@ import Testing
         return answer.lines
     }
 
-    @Test func `a preview shows what each platform would get, with its size`() throws {
+    @Test func `preview shows each platform's payload with its size`() throws {
         let lines = try preview([line("e0", at: "2026-01-10T12:00:00Z")])
         let id = try #require(lines[3].split(separator: ", ").first { $0.contains("apns-collapse-id: ") })
             .split(separator: " ").last!
@@ -258,17 +258,17 @@ import Testing
             ])
     }
 
-    @Test func `a badge counts what would be unread by then`() throws {
+    @Test func `a badge has the number of unread items at that time`() throws {
         let opened = line("o", at: "2026-01-10T12:00:02Z").replacing("thing.happened", with: "room.opened")
         let events = [line("e0", at: "2026-01-10T12:00:00Z"), line("e1", at: "2026-01-10T12:00:01Z"), opened]
         let later = [line("e2", at: "2026-01-10T12:00:03Z")]
         let badges = try preview(events + later).filter { $0.contains(#""aps":"#) && !$0.contains("message") }
             .compactMap { $0.firstMatch(of: /"badge":([0-9]+)/).map { String($0.1) } }
-        // Two seconds after the room was opened all devices are corrected.
+        // Two seconds after the room was opened, all devices get a badge correction.
         #expect(badges == ["1", "2", "1", "1"])
     }
 
-    @Test func `what would never be sent is told with its reason`() throws {
+    @Test func `a payload that would not be sent is shown with its reason`() throws {
         let large = Self.platforms.replacing(
             "how: { badge", with: "how: { apns: { payload: { a: \(String(repeating: "a", count: 5000)) } }, badge")
         let lines = try preview([line("e0", at: "2026-01-10T12:00:00Z")], rules: large)
@@ -285,7 +285,7 @@ import Testing
         #expect(!calls.contains { $0.contains("FCM") })
     }
 
-    @Test func `with the apps file bundle ids are known, and who is not configured`() throws {
+    @Test func `with the apps file, preview shows bundle ids and unconfigured apps`() throws {
         let apps = """
             apps:
               test:
@@ -303,7 +303,7 @@ import Testing
         #expect(away.code == 1 && away.complaints.first?.contains("cannot be read") == true, "\(away)")
     }
 
-    @Test func `what is to all who follow something is shown as that, not as one to a device`() throws {
+    @Test func `a broadcast is shown as a broadcast, not as a push to a device`() throws {
         let rules = """
             app: test
             events:

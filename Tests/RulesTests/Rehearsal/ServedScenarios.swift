@@ -14,7 +14,7 @@ struct ScenarioResult: Equatable {
     var decisions: [String] = []
     /// `moment rule user badge lane expiration content`, in any order.
     var pushes: [String] = []
-    /// How many entries are unread, by person.
+    /// The number of unread items by user.
     var unread: [String: Int] = [:]
 
     mutating func sort() {
@@ -34,14 +34,14 @@ struct ScenarioResult: Equatable {
     }
 }
 
-/// Scenarios of many apps at once on the service's own stores, with a clock that goes from one moment to the next.
+/// Runs scenarios of many apps on the service's own stores, with a clock that advances to the next due time.
 struct ServedScenarios {
     let pool: PostgresPool
     let scenarios: [RandomScenario]
     private let book: RuleBook
     private let clock = DecisionStoreTests.Clock(RandomScenario.start)
     private var results: [String: ScenarioResult] = [:]
-    /// An event that comes again before a provider answered is published again under the same ids.
+    /// A repeated event without an outcome is published again under the same ids.
     private var published: Set<UUID> = []
 
     init(_ scenarios: [RandomScenario], _ pool: PostgresPool) {
@@ -50,7 +50,7 @@ struct ServedScenarios {
         book = RuleBook(scenarios.map(\.rules))
     }
 
-    /// - Returns: what became of each app.
+    /// - Returns: the result of each app.
     mutating func run(until end: Timestamp) async throws -> [String: ScenarioResult] {
         try await settle()
         let clock = clock
@@ -83,7 +83,7 @@ struct ServedScenarios {
         }
     }
 
-    /// Does the due work, moment by moment.
+    /// Runs all due work in the order of its time.
     private mutating func advance(to moment: Timestamp) async throws {
         var rounds = 0
         while let next = try await nextDue(), next <= moment {
