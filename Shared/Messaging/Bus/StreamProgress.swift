@@ -20,7 +20,7 @@ struct StreamProgress {
     private var position = Position.beginning
     /// The first message of the stream when it was last read from its beginning.
     private var first: Message?
-    /// Whether messages from before the last one that was delivered may be missing, and nobody was told yet.
+    /// Whether messages before the last delivered one may be missing, since the last ``takeGap()``.
     private var hasGap = false
     /// When those of our marks were published that were not read yet.
     private var marks: [String: ContinuousClock.Instant] = [:]
@@ -71,7 +71,7 @@ struct StreamProgress {
         return true
     }
 
-    /// Whether there is a gap that nobody was told of; from now on somebody was.
+    /// Returns whether a gap was found since the last call.
     mutating func takeGap() -> Bool {
         defer { hasGap = false }
         return hasGap

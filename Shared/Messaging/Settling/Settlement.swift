@@ -72,15 +72,17 @@ struct Settlement: Sendable {
     /// Takes the broker's answers to the messages of the last step, in their order.
     mutating func record(_ answers: some Collection<AMQPConfirmation>, now: Timestamp = .now) {
         guard !outbound.isEmpty else {
-            switch answers.first {
+            let answer = answers.first
+            switch answer {
             case .confirmed: copy = .none
-            case .returned(let code, let text) where Settlement.isForever(code): copyWasRefused(code, text, now: now)
+            case .returned(let code, let text) where answer?.isPermanentRefusal == true:
+                copyWasRefused(code, text, now: now)
             case .nacked, .returned, nil: break
             }
             return
         }
         let refused = answers.lazy.compactMap { answer -> (code: Int, text: String)? in
-            if case .returned(let code, let text) = answer, Settlement.isForever(code) { (code, text) } else { nil }
+            if case .returned(let code, let text) = answer, answer.isPermanentRefusal { (code, text) } else { nil }
         }.first
         if let refused {
             outbound = []
@@ -136,10 +138,6 @@ struct Settlement: Sendable {
 
     private static let detours: [RetryLevel] = [.seconds5, .seconds30, .minutes2, .minutes15]
 
-    /// Reply codes about the message itself, not about the broker: 406 precondition failed (such as a body above
-    /// `max_message_size`), 501 frame error, 502 syntax error. Everything else an operator can put right while the message
-    /// waits.
-    private static func isForever(_ code: Int) -> Bool { code == preconditionFailed || code == 501 || code == 502 }
     private static let preconditionFailed = 406
 
     private static func copy(

@@ -192,7 +192,7 @@ struct Settler: Sendable {
                     "The broker could not take a message; it is published again", metadata: Self.place(of: message))
             case .returned(let code, let text):
                 let next =
-                    code == 406 || code == 501 || code == 502
+                    answer.isPermanentRefusal
                     ? "The broker can never take a message; its cause is dead-lettered"
                     : "A message reached no queue and is published again: apply the topology, or check its permissions"
                 logger.error(
