@@ -9,7 +9,7 @@ import Testing
 
 @testable import Rules
 
-/// Rows whose statements fail, and rows whose message the broker refuses for good.
+/// Rows whose statements fail, and rows whose message the broker permanently refuses.
 @Suite(.timeLimit(.minutes(8))) struct WorkFailureTests {
     typealias Place = WorkerIsolationTests.Place
     static let bad = WorkerIsolationTests.bad
@@ -40,7 +40,7 @@ import Testing
         /// Whether a row belongs to the bad app.
         var isBad: SQL { self == .crowdTeller ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
 
-        /// What this worker does to a row at the end, as a trigger's event and condition.
+        /// The event and condition of a trigger that meets this worker's last change of a row.
         var end: (isDeletion: Bool, condition: SQL) {
             switch self {
             case .releaser, .badgeCorrector, .pushRevoker: (true, "true")
@@ -103,7 +103,7 @@ import Testing
                     try place.bus.messages(in: StreamName.senderRevocations.rawValue).map {
                         try NotificationRevocation.decode(wireBody: $0.body).app
                     })
-            // Nobody listens to reports here.
+            // No queue is bound for reports here.
             case .reporter: [WorkFailureTests.good]
             case .releaser, .crowdTeller, .badgeCorrector: try place.published()
             }
