@@ -60,8 +60,9 @@ package enum Hexadecimal {
         return UInt32(truncatingIfNeeded: nibbles | nibbles >> 16)
     }
 
-    /// Two digits in lower case for each byte.
-    package static func text(of bytes: some Collection<UInt8>) -> String {
+    /// Two digits in lower case for each byte. Not generic: other modules would call it unspecialized, at four times the cost
+    /// of reading a stored token.
+    package static func text(of bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
             var place = 0
             for byte in bytes {

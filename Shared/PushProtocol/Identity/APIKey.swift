@@ -23,7 +23,7 @@ package struct APIKey: Hashable, Sendable {
         let id = (0..<Self.idLength).map { _ in Self.alphabet[Int.random(in: 0..<36, using: &random)] }
         self.id = String(decoding: id, as: UTF8.self)
         let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
-        secret = "\(Self.prefix)\(self.id)_\(Hexadecimal.text(of: bytes))"
+        secret = "\(Self.prefix)\(self.id)_\(bytes.withUnsafeBytes { Hexadecimal.text(of: $0) })"
     }
 
     /// Reads a key; `nil` for what has not the form of one.
