@@ -47,7 +47,7 @@ struct RulesApp {
         let bus = try context.bus(
             queues: WorkQueue.events(of: apps.ids) + [.rulesOutcomes, .rulesErasures],
             publishingTo: [.notifications], apps: apps.ids)
-        let database = try context.database(schema: "rules", migration: 13)
+        let database = try context.database(schema: "rules", migration: 14)
 
         let pool = database.pool
         let logger = context.logger
