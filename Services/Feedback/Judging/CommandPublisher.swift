@@ -52,8 +52,7 @@ struct CommandPublisher: Sendable {
                 switch answer {
                 case .confirmed: if case .deactivate(let device, _, _) = command.command { confirmed.insert(device) }
                 case .nacked: break
-                // Frame error, syntax error, precondition failed: about the message itself.
-                case .returned(let code, let text) where [501, 502, 406].contains(code):
+                case .returned(let code, let text) where answer.isPermanentRefusal:
                     if case .deactivate(let device, _, _) = command.command { refused[device] = "\(code) \(text)" }
                 case .returned(let code, let text):
                     logger.error(

@@ -23,14 +23,16 @@ extension MessageBus {
             switch answer {
             case .confirmed: return .confirmed
             case .nacked: return .retry
+            case .returned(let code, let text) where answer.isPermanentRefusal:
+                logger.error(
+                    "\(kind) is permanently refused by the broker; its row is marked as dead",
+                    metadata: [LogKey.reason: "\(code) \(text)"])
+                return .refused
             case .returned(let code, let text):
-                let isRefused = answer.permanentRefusal != nil
-                let next =
-                    isRefused
-                    ? "is refused by the broker for good; its row is marked as dead"
-                    : "reaches no queue and is published again: apply the topology, or check its permissions"
-                logger.error("\(kind) \(next)", metadata: [LogKey.reason: "\(code) \(text)"])
-                return isRefused ? .refused : .retry
+                logger.error(
+                    "\(kind) reaches no queue and is published again: apply the topology, or check its permissions",
+                    metadata: [LogKey.reason: "\(code) \(text)"])
+                return .retry
             }
         }
     }

@@ -54,10 +54,10 @@ struct Reporter: Service {
                 case .returned(312, _): count(report, heard: false)
                 // Told again when its lease is over.
                 case .nacked: continue
-                case .returned where answer.permanentRefusal != nil:
+                case .returned(let code, let text) where answer.isPermanentRefusal:
                     logger.error(
-                        "A report is refused by the broker for good; its row is marked as dead",
-                        metadata: [LogKey.reason: "\(answer.permanentRefusal ?? "")"])
+                        "The broker permanently refuses a report; its row is marked as dead",
+                        metadata: [LogKey.reason: "\(code) \(text)"])
                     try await store.bury(report)
                     continue
                 case .returned(let code, let text):

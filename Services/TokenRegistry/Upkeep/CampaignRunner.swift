@@ -202,8 +202,9 @@ struct CampaignRunner: Service {
                 switch answer {
                 case .confirmed: continue
                 case .nacked: refused.append(message)
+                case .returned(let code, let text) where answer.isPermanentRefusal:
+                    throw Unpublishable(reply: "\(code) \(text)")
                 case .returned(let code, let text):
-                    if let reply = answer.permanentRefusal { throw Unpublishable(reply: reply) }
                     refused.append(message)
                     reply = "\(code) \(text)"
                 }
@@ -277,9 +278,11 @@ struct CampaignRunner: Service {
     /// - Parameter cursor: the cursor whose range halts then.
     private func move(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ copy: AMQPMessage) async throws {
         while true {
-            let answer = try await bus.publish([copy]).first
-            if answer == .confirmed { return bus.acknowledge([delivery.tag]) }
-            if let reply = answer?.permanentRefusal {
+            let answer = try await bus.publish([copy])[0]
+            switch answer {
+            case .confirmed: return bus.acknowledge([delivery.tag])
+            case .returned(let code, let text) where answer.isPermanentRefusal:
+                let reply = "\(code) \(text)"
                 logger.error(
                     "The broker can never take the copy of a cursor; the cursor is rejected to the dead-letter queue",
                     metadata: (cursor?.metadata ?? [:]).merging([LogKey.reason: "\(reply)"]) { $1 })
@@ -289,8 +292,8 @@ struct CampaignRunner: Service {
                     DeadRows.count(in: "registry.campaign_range", because: reason.code)
                 }
                 return bus.reject([delivery.tag])
+            case .nacked, .returned: try await Task.sleep(for: .seconds(1))
             }
-            try await Task.sleep(for: .seconds(1))
         }
     }
 

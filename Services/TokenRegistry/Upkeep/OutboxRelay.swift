@@ -105,11 +105,10 @@ struct OutboxRelay: Service {
             // 312 NO_ROUTE: there is the exchange, and nobody listens.
             case .returned(312, _): count(announcement.event, heard: false)
             case .nacked: continue
+            case .returned(let code, let text) where answer.isPermanentRefusal:
+                published.dead.append(.init(announcement, "\(code) \(text)"))
+                continue
             case .returned(let code, let text):
-                if let reply = answer.permanentRefusal {
-                    published.dead.append(.init(announcement, reply))
-                    continue
-                }
                 logger.error(
                     "A device event is refused and published again: apply the topology, or check its permissions",
                     metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])

@@ -25,11 +25,13 @@ package protocol MessageBus: Sendable {
 }
 
 extension AMQPConfirmation {
-    /// The broker's reply to a message that it always refuses: 406 precondition failed (such as a body above
-    /// `max_message_size`), 501 frame error, 502 syntax error. `nil` for every other reply.
-    package var permanentRefusal: String? {
-        guard case .returned(let code, let text) = self, [406, 501, 502].contains(code) else { return nil }
-        return "\(code) \(text)"
+    /// Whether the broker can never take the message: 406 precondition failed (such as a body above `max_message_size`),
+    /// 501 frame error, 502 syntax error. An operator can correct every other cause while the message waits.
+    package var isPermanentRefusal: Bool {
+        switch self {
+        case .returned(406, _), .returned(501, _), .returned(502, _): true
+        case .confirmed, .nacked, .returned: false
+        }
     }
 }
 

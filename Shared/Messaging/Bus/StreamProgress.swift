@@ -20,7 +20,7 @@ struct StreamProgress {
     private var position = Position.beginning
     /// The first message of the stream at the last reading from its beginning.
     private var first: Message?
-    /// Whether messages before the last delivered one may be missing and the caller was not informed yet.
+    /// Whether messages before the last delivered one may be missing, since the last ``takeGap()``.
     private var hasGap = false
     /// The publish times of this reader's unread marks.
     private var marks: [String: ContinuousClock.Instant] = [:]
@@ -71,7 +71,7 @@ struct StreamProgress {
         return true
     }
 
-    /// Returns whether there is a gap, and resets it.
+    /// Returns whether a gap was found since the last call.
     mutating func takeGap() -> Bool {
         defer { hasGap = false }
         return hasGap

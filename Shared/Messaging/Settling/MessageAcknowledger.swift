@@ -192,7 +192,7 @@ struct MessageAcknowledger: Sendable {
                     "Broker nacked a message; publishing it again", metadata: Self.destination(of: message))
             case .returned(let code, let text):
                 let next =
-                    code == 406 || code == 501 || code == 502
+                    answer.isPermanentRefusal
                     ? "Broker refused a message permanently; dead-lettering its input"
                     : "Message was returned; publishing it again. Apply the topology or check permissions"
                 logger.error(

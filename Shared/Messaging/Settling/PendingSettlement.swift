@@ -72,15 +72,17 @@ struct PendingSettlement: Sendable {
     /// Records the broker's answers to the messages of the last action, in order.
     mutating func record(_ answers: some Collection<AMQPConfirmation>, now: Timestamp = .now) {
         guard !outbound.isEmpty else {
-            switch answers.first {
+            let answer = answers.first
+            switch answer {
             case .confirmed: copy = .none
-            case .returned(let code, let text) where PendingSettlement.isPermanent(code): recordCopyRefusal(code, text, now: now)
+            case .returned(let code, let text) where answer?.isPermanentRefusal == true:
+                recordCopyRefusal(code, text, now: now)
             case .nacked, .returned, nil: break
             }
             return
         }
         let refused = answers.lazy.compactMap { answer -> (code: Int, text: String)? in
-            if case .returned(let code, let text) = answer, PendingSettlement.isPermanent(code) { (code, text) } else { nil }
+            if case .returned(let code, let text) = answer, answer.isPermanentRefusal { (code, text) } else { nil }
         }.first
         if let refused {
             outbound = []
@@ -136,10 +138,6 @@ struct PendingSettlement: Sendable {
 
     private static let unroutableLevels: [RetryLevel] = [.seconds5, .seconds30, .minutes2, .minutes15]
 
-    /// Whether a reply code is about the message itself: 406 precondition failed (such as a body above
-    /// `max_message_size`), 501 frame error, 502 syntax error. An operator can resolve other codes while the message
-    /// waits.
-    private static func isPermanent(_ code: Int) -> Bool { code == preconditionFailed || code == 501 || code == 502 }
     private static let preconditionFailed = 406
 
     private static func copy(
