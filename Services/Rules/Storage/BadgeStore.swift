@@ -21,12 +21,6 @@ struct BadgeStore: Sendable {
         var person: PersonKey
         var version: Int
         var unread: Int
-
-        fileprivate func dead(_ reason: DeadRow.Reason) -> DeadRow {
-            DeadRow(
-                table: .badge, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
-                reason: reason)
-        }
     }
 
     /// Lends the corrections that are due, and those whose lease is over. A row that cannot be read or worked on is marked
@@ -38,14 +32,12 @@ struct BadgeStore: Sendable {
             try await isolatingRows(
                 pool, logger, batch: { try await take(due, now: now) },
                 keys: {
-                    try await pool.query("SELECT app, user_id FROM rules.badge \(due)").map { row in
-                        [try row.decode(String.self, at: 0), try row.decode(String.self, at: 1)]
-                    }
+                    try await pool.query("SELECT app, user_id FROM rules.badge \(due)").map(DeadRow.personKey)
                 },
                 alone: { key in
                     try await take("WHERE \(isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
                 },
-                dead: { DeadRow(table: .badge, app: $0[0], key: $0, reason: .failed) })
+                dead: { DeadRow(.badge, ofPerson: $0, .failed) })
         }.flatMap { $0 }
     }
 
@@ -65,8 +57,7 @@ struct BadgeStore: Sendable {
                         app: try row.decode(AppID.self, at: 0), user: try row.decode(UserID.self, at: 1))
                     corrections.append(Correction(person: person, version: try row.decode(Int.self, at: 2), unread: 0))
                 } catch {
-                    let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
-                    dead.append(DeadRow(table: .badge, app: key[0], key: key, reason: .unreadable))
+                    dead.append(DeadRow(.badge, ofPerson: try DeadRow.personKey(of: row), .unreadable))
                 }
             }
             try await transaction.bury(dead, logger)
@@ -80,7 +71,7 @@ struct BadgeStore: Sendable {
     /// Marks what no message can carry.
     func bury(_ corrections: [Correction]) async throws {
         try await Outage.ofDatabase {
-            try await pool.bury(corrections.map { $0.dead(.unsendable) }, logger)
+            try await pool.bury(corrections.map { DeadRow(.badge, of: $0.person, .unsendable) }, logger)
         }
     }
 
@@ -90,7 +81,7 @@ struct BadgeStore: Sendable {
         try await Outage.ofDatabase {
             _ = try await isolatingRows(
                 pool, logger, batch: { try await remove(corrections) }, keys: { corrections },
-                alone: { try await remove([$0]) }, dead: { $0.dead(.failed) })
+                alone: { try await remove([$0]) }, dead: { DeadRow(.badge, of: $0.person, .failed) })
         }
     }
 

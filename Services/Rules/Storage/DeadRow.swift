@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import PushProtocol
 import ServiceKit
 
 /// A row that cannot be worked on. It is marked with `dead_at` and `dead_reason`, and passed over until an operator has
@@ -37,7 +38,7 @@ struct DeadRow: Hashable, Sendable {
         case unreadable
         /// Working on it alone failed, and the database was not away.
         case failed
-        /// No message can carry it: it is too large, nests too deep, or is refused by the broker for good.
+        /// No message can carry it: it is too large, nests too deep, or is permanently refused by the broker.
         case unsendable
     }
 
@@ -63,6 +64,22 @@ struct DeadRow: Hashable, Sendable {
                 "table": "rules.\(table.rawValue)", LogKey.app: "\(app ?? "-")", "row": "\(key.joined(separator: "/"))",
                 LogKey.reason: "\(reason.rawValue)",
             ])
+    }
+}
+
+extension DeadRow {
+    /// A row whose key is a person's app and user id.
+    init(_ table: Table, ofPerson key: [String], _ reason: Reason) {
+        self.init(table: table, app: key[0], key: key, reason: reason)
+    }
+
+    init(_ table: Table, of person: PersonKey, _ reason: Reason) {
+        self.init(table, ofPerson: [person.app.rawValue, person.user.rawValue], reason)
+    }
+
+    /// Reads `app` and `user_id` as text from the first columns of a row, without checks.
+    static func personKey(of row: PostgresRow) throws(PostgresError) -> [String] {
+        [try row.decode(String.self, at: 0), try row.decode(String.self, at: 1)]
     }
 }
 

@@ -29,12 +29,6 @@ struct PreferenceChangeStore: Sendable {
         var version: Int
         var settings = PersonalSettings()
         var pushes: [Push] = []
-
-        fileprivate func dead(_ reason: DeadRow.Reason) -> DeadRow {
-            DeadRow(
-                table: .preferenceChange, app: person.app.rawValue, key: [person.app.rawValue, person.user.rawValue],
-                reason: reason)
-        }
     }
 
     /// A decided push without a known end.
@@ -53,14 +47,13 @@ struct PreferenceChangeStore: Sendable {
             try await isolatingRows(
                 pool, logger, batch: { try await take(due, now: now) },
                 keys: {
-                    try await pool.query("SELECT app, user_id FROM rules.preference_change \(due)").map { row in
-                        [try row.decode(String.self, at: 0), try row.decode(String.self, at: 1)]
-                    }
+                    try await pool.query("SELECT app, user_id FROM rules.preference_change \(due)").map(
+                        DeadRow.personKey)
                 },
                 alone: { key in
                     try await take("WHERE \(Self.isDue) AND app = \(key[0]) AND user_id = \(key[1])", now: now)
                 },
-                dead: { DeadRow(table: .preferenceChange, app: $0[0], key: $0, reason: .failed) })
+                dead: { DeadRow(.preferenceChange, ofPerson: $0, .failed) })
         }.flatMap { $0 }
     }
 
@@ -74,8 +67,7 @@ struct PreferenceChangeStore: Sendable {
                     let person = PersonKey(app: try row.decode(at: 0), user: try row.decode(at: 1))
                     changes.append(Change(person: person, version: try row.decode(at: 2)))
                 } catch {
-                    let key: [String] = [try row.decode(at: 0), try row.decode(at: 1)]
-                    dead.append(DeadRow(table: .preferenceChange, app: key[0], key: key, reason: .unreadable))
+                    dead.append(DeadRow(.preferenceChange, ofPerson: try DeadRow.personKey(of: row), .unreadable))
                 }
             }
             try await transaction.bury(dead, logger)
@@ -98,7 +90,9 @@ struct PreferenceChangeStore: Sendable {
 
     /// Marks a change whose revocation no message can carry.
     func bury(_ change: Change) async throws {
-        try await Outage.ofDatabase { try await pool.bury([change.dead(.unsendable)], logger) }
+        try await Outage.ofDatabase {
+            try await pool.bury([DeadRow(.preferenceChange, of: change.person, .unsendable)], logger)
+        }
     }
 
     /// Deletes the rows of people who changed nothing since they were taken.
@@ -107,7 +101,7 @@ struct PreferenceChangeStore: Sendable {
         try await Outage.ofDatabase {
             _ = try await isolatingRows(
                 pool, logger, batch: { try await remove(changes) }, keys: { changes },
-                alone: { try await remove([$0]) }, dead: { $0.dead(.failed) })
+                alone: { try await remove([$0]) }, dead: { DeadRow(.preferenceChange, of: $0.person, .failed) })
         }
     }
 
