@@ -1,11 +1,7 @@
 import Foundation
-import HTTPGate
-import Logging
 import NIOCore
-import ServiceKit
-import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -17,21 +13,7 @@ import Testing
         connections: Int, patience: TimeAmount, _ body: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            let port = try FreePort.any()
-            let settings = try Settings.load(
-                keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
-            let context = ServiceContext(
-                name: "rules", settings: settings, logger: .silent, readiness: Readiness())
-            let server = try context.server(
-                http.api.router, host: .rulesHost, port: .rulesPort, connections: connections, patience: patience)
-            let group = ServiceGroup(services: [server], logger: .silent)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                try await eventually("the server") { LoopbackPort.isOpen(port) }
-                try await body(port)
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+            try await http.serve(connections: connections, patience: patience) { port, _ in try await body(port) }
         }
     }
 

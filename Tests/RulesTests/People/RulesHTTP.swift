@@ -3,11 +3,14 @@ import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import Logging
 import NIOCore
 import Postgres
 import PushProtocol
-import TestSupport
+import ServiceKit
+import ServiceLifecycle
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -51,6 +54,29 @@ struct RulesHTTP: Sendable {
             try await Application(router: api.router).test(.router) { client in
                 try await body(RulesHTTP(fixture: fixture, client: client, api: api, bearers: bearers))
             }
+        }
+    }
+
+    /// Serves the routes on a free port of 127.0.0.1 as a process does, until `body` ends or stops the group.
+    ///
+    /// - Parameter services: services that start before the server and stop after it.
+    func serve(
+        _ services: [any Service] = [], connections: Int = HTTPServerLimits.usualConnections,
+        patience: TimeAmount = ConnectionGuard.patience, _ body: (Int, ServiceGroup) async throws -> Void
+    ) async throws {
+        let port = try FreePort.any()
+        let settings = try Settings.load(
+            keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
+        let context = ServiceContext(name: "rules", settings: settings, logger: .silent, readiness: Readiness())
+        let server = try context.server(
+            api.router, host: .rulesHost, port: .rulesPort, connections: connections, patience: patience)
+        let group = ServiceGroup(services: services + [server], logger: .silent)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            try await eventually("the server") { LoopbackPort.isOpen(port) }
+            try await body(port, group)
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
         }
     }
 

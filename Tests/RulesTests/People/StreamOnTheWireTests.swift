@@ -3,12 +3,10 @@ import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
-import Logging
 import PushProtocol
-import ServiceKit
 import ServiceLifecycle
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Rules
 
@@ -39,19 +37,8 @@ import Testing
     /// Runs the server and the hub, and stops them in the order of the process.
     private static func with(_ body: @escaping @Sendable (Wire) async throws -> Void) async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            let port = try FreePort.any()
-            let settings = try Settings.load(
-                keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
-            let context = ServiceContext(
-                name: "rules", settings: settings, logger: .silent, readiness: Readiness())
-            let server = try context.server(http.api.router, host: .rulesHost, port: .rulesPort)
-            let group = ServiceGroup(services: [http.hub, server], logger: .silent)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                try await eventually("the server") { LoopbackPort.isOpen(port) }
+            try await http.serve([http.hub]) { port, group in
                 try await body(Wire(http: http, port: port) { await group.triggerGracefulShutdown() })
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
             }
         }
     }
