@@ -112,7 +112,7 @@ struct Judge: Service {
         }
     }
 
-    /// Judges as ``judge()`` does. What is only told or tidied does not wait for a lane that fails.
+    /// Judges as ``judge()`` does. Returns the failure of a lane, so that metrics and deletions of the round still run.
     private func failureOfLane() async throws -> LaneFailure? {
         do { try await judge() } catch let failure as LaneFailure { return failure }
         return nil

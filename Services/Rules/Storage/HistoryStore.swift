@@ -71,7 +71,7 @@ struct HistoryStore: Sendable {
         }
     }
 
-    /// What a step through a table came to.
+    /// The result of a step through a table.
     struct Step: Sendable {
         var deleted: Int
         /// Where the next step begins; `nil` when there is none.
@@ -81,7 +81,7 @@ struct HistoryStore: Sendable {
         var failure: (any Error)?
     }
 
-    /// Deletes what is old and not needed in the next range of a table. A row that cannot be deleted keeps no other row from
+    /// Deletes old rows that are not needed in the next range of a table. A row that cannot be deleted keeps no other row from
     /// being deleted.
     ///
     /// - Parameter place: where the last step ended; `nil` to begin with the oldest.

@@ -20,7 +20,7 @@ struct RemnantStore: Sendable {
     /// What was decided is not reported about for longer than it is kept.
     var history = HistoryTerms.usual.history
 
-    /// What a sweep came to.
+    /// The result of a sweep.
     struct Swept: Sendable {
         /// The number of rows of each table.
         var deleted: [String: Int] = [:]

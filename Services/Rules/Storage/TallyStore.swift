@@ -81,7 +81,7 @@ struct TallyStore: Sendable {
     private func count(_ hour: Timestamp, of app: String?, now: Timestamp) async throws -> Count {
         try await pool.transaction { transaction in
             guard try await transaction.query(Turn.tallies.attempt).single(Bool.self) else { return .othersAreAtIt }
-            // Who had the lock before may have counted it.
+            // The lock's former holder may have counted it.
             let known = try await transaction.query(Self.countedHour(hour)).first
             if let counted = try known.map({ Timestamp(try $0.decode(Date.self, at: 0)) }) {
                 guard TallyPlan.due([hour: counted], now: now).contains(hour) else { return .doneByAnother }

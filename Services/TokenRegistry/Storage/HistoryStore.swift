@@ -119,7 +119,7 @@ struct HistoryStore: Sendable {
         try await database.query("SELECT registry.forget_campaigns(\(campaigns)::uuid[])").single(Int.self)
     }
 
-    /// Goes on with `other` after a statement that failed by itself.
+    /// Returns `other` when the statement fails and the database is available.
     private func passing<R>(_ table: String, _ other: R, _ body: () async throws -> R) async throws -> R {
         do { return try await body() } catch let error as PostgresError where error.mayBeOneRows {
             WalkStep.tell(error, in: table, logger)

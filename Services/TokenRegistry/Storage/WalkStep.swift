@@ -6,7 +6,7 @@ import ServiceKit
 /// A step of a walk through a table, which one row may fail.
 enum WalkStep {
     /// Makes a step of at most `most` rows. After a failure that may be one row's it makes a smaller one. It passes over a row
-    /// that fails alone; the next walk comes to the row again.
+    /// that fails alone; the next walk tries the row again.
     ///
     /// - Parameter make: is given the number of rows, and whether to pass over them.
     static func halving<R>(
@@ -39,7 +39,7 @@ extension Logger {
 }
 
 extension PostgresError {
-    /// Whether a statement failed by itself, so that it may succeed without one of its rows.
+    /// Whether the statement may succeed without one of its rows.
     var mayBeOneRows: Bool {
         guard case .sqlState(let state) = code else { return isTimeout }
         // 42: the statement itself is wrong, or its rights are.

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Rules
 
-/// Rows whose statements fail, and rows whose message the broker always refuses.
+/// Rows whose statements fail, and rows whose message the broker permanently refuses.
 @Suite(.timeLimit(.minutes(8))) struct WorkFailureTests {
     typealias TwoAppFixture = WorkerIsolationTests.TwoAppFixture
     static let bad = WorkerIsolationTests.bad
@@ -40,7 +40,7 @@ import Testing
         /// Whether a row belongs to the bad app.
         var isBad: SQL { self == .crowdTeller ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
 
-        /// The worker's last statement about a row, as the event and condition of a trigger.
+        /// The event and condition of a trigger that meets this worker's last change of a row.
         var end: (isDeletion: Bool, condition: SQL) {
             switch self {
             case .releaser, .badgeCorrector, .pushRevoker: (true, "true")
