@@ -11,7 +11,8 @@ struct APNsSettings {
         "APNS_SANDBOX_URL", .url(schemes: ["https"]), default: "https://api.sandbox.push.apple.com",
         summary: "The URL for pushes to development registrations.")
     static let caFile = ConfigurationKey(
-        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent.")
+        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent."
+    )
     static let connections = ConfigurationKey(
         "APNS_CONNECTIONS", .integer(1...64), default: "4",
         summary: "Maximum connections to one host with one signing key.")

@@ -88,7 +88,8 @@ final class FCMAccount: Sendable {
                 codec: FCMCodec(project: project), credentials: tokens, transport: transport, clock: clock,
                 deadline: deadline)
             known.id.withLock { $0 = project }
-            let opened = ProjectConnection(gateway: gateway, tokens: tokens, transport: transport, quota: joinQuota(project))
+            let opened = ProjectConnection(
+                gateway: gateway, tokens: tokens, transport: transport, quota: joinQuota(project))
             connection = opened
             return opened
         }

@@ -55,7 +55,8 @@ struct FCMGateways {
                 client: try HTTP2Client(
                     endpoint: settings.endpoint, configuration: settings.client, eventLoopGroup: executor.eventLoop,
                     logger: logger), tokenURL: settings.tokenURL, deadline: deadline, clock: clock,
-                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: configured) }, call: fetch.postForm)
+                joinQuota: { [quotas] project in quotas.join(project, apps: ids, configuredPerMinute: configured) },
+                call: fetch.postForm)
             accounts.append((account, ids))
             let problem = await account.loadProblem()
             for id in ids {

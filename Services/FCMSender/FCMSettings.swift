@@ -9,14 +9,16 @@ struct FCMSettings {
         "FCM_TOKEN_URL", .url(schemes: ["https"]),
         summary: "The OAuth token endpoint; the service account's token_uri when absent.")
     static let caFile = ConfigurationKey(
-        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent.")
+        "PROVIDER_CA_FILE", .file, summary: "PEM file of trusted CA certificates; the system's trust store when absent."
+    )
     static let connections = ConfigurationKey(
         "FCM_CONNECTIONS", .integer(1...64), default: "10",
         summary: "Maximum connections with one service account, each with up to 100 concurrent requests.")
 
     static let quota = ConfigurationKey(
         "FCM_QUOTA", .integer(1_000...1_000_000_000), default: "600000",
-        summary: "Messages a minute that all fcm-senders together send to one project; an app's entry takes precedence.")
+        summary: "Messages a minute that all fcm-senders together send to one project; an app's entry takes precedence."
+    )
 
     static let keys: [ConfigurationKey] = [url, tokenURL, caFile, connections, quota]
 

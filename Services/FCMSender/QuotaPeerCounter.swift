@@ -30,7 +30,9 @@ struct QuotaPeerCounter: Service {
                     }
                 } catch {
                     guard !Task.isCancelled else { return }
-                    logger.debug("Cannot count the senders that share a quota; keeping the last count", metadata: ["error": "\(error)"])
+                    logger.debug(
+                        "Cannot count the senders that share a quota; keeping the last count",
+                        metadata: ["error": "\(error)"])
                     // Only shutdown cancels this sleep.
                     try? await Task.sleep(for: Self.interval)
                 }

@@ -26,14 +26,14 @@ import ServiceKit
             "erasures", queues: [.feedbackErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(database.pool)))
 
-        let store = JudgementStore(
+        let store = EvaluationStore(
             database.pool, guardRule: settings.guardRule, suspicionRule: settings.suspicionRule)
-        let judge = Judge(
+        let evaluator = EvidenceEvaluator(
             store: store, retention: settings.retention,
             publisher: CommandPublisher(
                 service: context.name, store: store, bus: bus.bus, now: clock.now, logger: context.logger),
             now: clock.now, logger: context.logger)
-        context.readiness.register("guard") { judge.condition }
-        return ServiceAssembly(database.services + bus.services + [judge, stage, erasures])
+        context.readiness.register("guard") { evaluator.condition }
+        return ServiceAssembly(database.services + bus.services + [evaluator, stage, erasures])
     }
 }

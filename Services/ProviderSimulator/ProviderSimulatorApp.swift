@@ -9,7 +9,8 @@ import ServiceLifecycle
 struct ProviderSimulatorApp {
     static func main() async {
         await ServiceMain.run(
-            "provider-simulator", summary: "Simulates APNs and FCM for tests, and shows the phones of the demonstration.",
+            "provider-simulator",
+            summary: "Simulates APNs and FCM for tests, and shows the phones of the demonstration.",
             keys: .apps + ConfigurationKey.simulator, build: build)
     }
 

@@ -14,7 +14,8 @@ extension ConfigurationKey {
         "SIMULATOR_CONTROL_PORT", .port, default: "9480",
         summary: "The port of the control API and the phone wall, plain HTTP.")
     static let certificateFile = ConfigurationKey(
-        "SIMULATOR_CERT_FILE", .file, summary: "The certificate chain (PEM) of the provider ports; generated when absent.")
+        "SIMULATOR_CERT_FILE", .file,
+        summary: "The certificate chain (PEM) of the provider ports; generated when absent.")
     static let keyFile = ConfigurationKey(
         "SIMULATOR_KEY_FILE", .file, summary: "The private key (PEM) of SIMULATOR_CERT_FILE.")
     static let authorityFile = ConfigurationKey(

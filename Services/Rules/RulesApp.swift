@@ -22,9 +22,9 @@ struct RulesApp {
 
     static func build(_ context: ServiceContext) async throws -> ServiceAssembly {
         let directory = try context.settings.string(.rulesDirectory)
-        let book = try rules(in: directory)
-        let shelf = RuleShelf(book)
-        for ruleSet in book.ruleSets.values {
+        let ruleSets = try rules(in: directory)
+        let currentRules = CurrentRules(ruleSets)
+        for ruleSet in ruleSets.ruleSets.values {
             context.logger.info(
                 "Rules taken",
                 metadata: [
@@ -34,7 +34,7 @@ struct RulesApp {
         }
 
         let apps = try context.apps(using: .bearer)
-        for app in apps.ids where book.ruleSets[app] == nil {
+        for app in apps.ids where ruleSets.ruleSets[app] == nil {
             context.logger.warning(
                 "An app has no rule file; its events are dead-lettered as unknown-app", metadata: [LogKey.app: "\(app)"]
             )
@@ -63,7 +63,8 @@ struct RulesApp {
             "events", queues: WorkQueue.events(of: apps.ids),
             policy: { EventHandler.policy(isOfOneApp: $0.app != nil, connections: connections) }, on: bus,
             handler: EventHandler(
-                shelf: shelf, store: DecisionStore(pool: pool, logger: logger), bulkThrottle: bulkThrottle, now: now))
+                currentRules: currentRules, store: DecisionStore(pool: pool, logger: logger),
+                bulkThrottle: bulkThrottle, now: now))
         let outcomes = try context.stage(
             "outcomes", queues: [.rulesOutcomes], on: bus,
             handler: OutcomeHandler(store: OutcomeStore(pool: pool), now: now))
@@ -71,54 +72,61 @@ struct RulesApp {
             "erasures", queues: [.rulesErasures], on: bus,
             handler: ErasureHandler(store: ErasureStore(pool: pool), now: now))
 
-        let hub = InboxHub(store: NewsStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
+        let inboxFeed = InboxFeed(
+            store: InboxFeedStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger)
         let terms = try HistoryTerms(context.settings)
         let condition = context.readiness.condition("rules", waiting: "the rule files were not looked at yet")
         func worker(_ worker: Worker) -> any Service {
             switch worker {
             case .ruleReloader:
                 RuleReloader(
-                    directory: directory, shelf: shelf, apps: Set(apps.ids), condition: condition, logger: logger)
+                    directory: directory, currentRules: currentRules, apps: Set(apps.ids), condition: condition,
+                    logger: logger)
             case .sweeper:
                 Sweeper(
-                    remnants: RemnantStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
+                    tombstones: TombstoneStore(pool: pool, history: terms.history), history: HistoryStore(pool: pool),
                     terms: terms, now: now, logger: logger)
-            case .tallier: Tallier(store: TallyStore(pool: pool, logger: logger), now: now, logger: logger)
-            case .reporter:
-                Reporter(
+            case .statsRollup: StatsRollup(store: StatsStore(pool: pool, logger: logger), now: now, logger: logger)
+            case .deliveryReportWorker:
+                DeliveryReportWorker(
                     service: context.name, store: ReportStore(pool: pool, logger: logger), bus: bus.bus, now: now,
                     logger: logger)
-            case .releaser:
-                Releaser(
-                    service: context.name, store: HeldStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
+            case .scheduledSendWorker:
+                ScheduledSendWorker(
+                    service: context.name, store: HeldStore(pool: pool, logger: logger), currentRules: currentRules,
+                    bus: bus.bus,
                     bulkThrottle: bulkThrottle, now: now, logger: logger)
-            case .crowdTeller:
-                CrowdTeller(
+            case .fanOutWorker:
+                FanOutWorker(
                     service: context.name,
-                    store: CrowdStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
-                    shelf: shelf, bus: bus.bus, bulkThrottle: bulkThrottle, now: now, logger: logger)
-            case .bundler:
-                Bundler(store: DigestStore(pool: pool, logger: logger), shelf: shelf, now: now, logger: logger)
+                    store: FanOutStore(decisions: DecisionStore(pool: pool, logger: logger), logger: logger),
+                    currentRules: currentRules, bus: bus.bus, bulkThrottle: bulkThrottle, now: now, logger: logger)
+            case .digestWorker:
+                DigestWorker(
+                    store: DigestStore(pool: pool, logger: logger), currentRules: currentRules, now: now, logger: logger
+                )
             case .badgeCorrector:
                 BadgeCorrector(
-                    service: context.name, store: BadgeStore(pool: pool, logger: logger), shelf: shelf, bus: bus.bus,
+                    service: context.name, store: BadgeStore(pool: pool, logger: logger), currentRules: currentRules,
+                    bus: bus.bus,
                     now: now, logger: logger)
             case .pushRevoker:
                 PushRevoker(
-                    service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger), shelf: shelf,
+                    service: context.name, store: PreferenceChangeStore(pool: pool, logger: logger),
+                    currentRules: currentRules,
                     bus: bus.bus, now: now, logger: logger)
-            case .inboxHub: hub
+            case .inboxFeed: inboxFeed
             }
         }
         let api = RulesAPI(
-            pool: pool, operators: operators, shelf: shelf,
+            pool: pool, operators: operators, currentRules: currentRules,
             gate: BearerAuthenticator(
                 verifier, limit: RateLimiter("user", perMinute: try context.settings.integer(.rulesUserRequests)),
                 logger: context.logger),
             keys: APIKeyAuthenticator(
                 APIKeyStore(operators, schema: "rules"), master: nil,
                 limit: RateLimiter("key", perMinute: try context.settings.integer(.rulesKeyRequests)),
-                logger: context.logger), hub: hub, now: now)
+                logger: context.logger), inboxFeed: inboxFeed, now: now)
         let server = try context.server(
             api.router, host: .rulesHost, port: .rulesPort,
             connections: StreamRoutes.mostOfAll + HTTPServerLimits.defaultConnections)
@@ -135,7 +143,7 @@ struct RulesApp {
     }
 
     /// The rule files of a folder, each mistake in them a line of its own.
-    private static func rules(in directory: String) throws(ConfigurationError) -> RuleBook {
+    private static func rules(in directory: String) throws(ConfigurationError) -> RuleSets {
         do {
             return try RuleDirectory.load(directory)
         } catch {

@@ -21,7 +21,8 @@ import ServiceKit
         let catalog = try context.apps(using: .bearer)
         let fetch = BearerVerifier.fetch(caFile: try context.settings.optionalString(.registryCAFile))
         let verifier = try await BearerVerifier(
-            catalog, fetch: fetch, maximumLifetime: try context.settings.duration(.bearerLifetime), logger: context.logger)
+            catalog, fetch: fetch, maximumLifetime: try context.settings.duration(.bearerLifetime),
+            logger: context.logger)
         let database = try context.database(schema: "registry", migration: 11)
         let notificationQueues = WorkQueue.notifications(of: catalog.ids)
         let deviceQueues = WorkQueue.devices(of: catalog.ids)

@@ -11,7 +11,9 @@ import Testing
         #expect(Set(shared + services) == Set(ImportRules.modules.keys))
     }
 
-    @Test(arguments: ImportRules.modules.keys.sorted()) func `a module imports only the modules in its row`(module: String) throws {
+    @Test(arguments: ImportRules.modules.keys.sorted()) func `a module imports only the modules in its row`(
+        module: String
+    ) throws {
         let folder = ImportRules.services.contains(module) ? "Services/\(module)" : "Shared/\(module)"
         for found in try Sources.files(below: folder).flatMap(Sources.imports(of:)) {
             let allowed =
@@ -23,7 +25,8 @@ import Testing
 
     @Test func `no service imports another`() throws {
         for found in try Sources.files(below: "Services").flatMap(Sources.imports(of:)) {
-            #expect(!ImportRules.services.contains(found.module), "\(found.file):\(found.line): imports \(found.module)")
+            #expect(
+                !ImportRules.services.contains(found.module), "\(found.file):\(found.line): imports \(found.module)")
         }
     }
 
@@ -37,7 +40,9 @@ import Testing
     @Test func `a Domain folder is pure`() throws {
         let files: [String] = Self.sourceFolders.flatMap(Sources.files(below:)).filter { $0.contains("/Domain/") }
         for found in try files.flatMap(Sources.imports(of:)) {
-            let pure = ImportRules.platform.union(ImportRules.allowedInDomain).subtracting(["Dispatch", "Glibc", "Musl", "Darwin"])
+            let pure = ImportRules.platform.union(ImportRules.allowedInDomain).subtracting([
+                "Dispatch", "Glibc", "Musl", "Darwin",
+            ])
             #expect(pure.contains(found.module), "\(found.file):\(found.line): Domain may not import \(found.module)")
         }
     }

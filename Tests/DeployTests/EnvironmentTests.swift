@@ -23,7 +23,9 @@ import Testing
             let help = try await HelpOutput.of(product)
             for container in try Self.containers() where container.product == product {
                 let names = Set(container.environment.keys)
-                #expect(names.subtracting(help.variables) == [], "\(container) sets a variable that \(product) does not read")
+                #expect(
+                    names.subtracting(help.variables) == [],
+                    "\(container) sets a variable that \(product) does not read")
                 let missing = help.required.filter { !names.contains($0) && !names.contains("\($0)_FILE") }
                 #expect(missing == [], "\(container) lacks what \(product) requires")
             }

@@ -20,7 +20,7 @@ import Testing
     ]
 
     @Test func `every worker of feedback is looked at here`() throws {
-        #expect(try serviceTypes(in: "Services/Feedback") == ["Judge"])
+        #expect(try serviceTypes(in: "Services/Feedback") == ["EvidenceEvaluator"])
     }
 
     @Test(arguments: faults)
@@ -30,10 +30,10 @@ import Testing
         try await FeedbackFixture.with { feedback in
             let log = CapturingLogger()
             let bus = InMemoryBus(apps: [Batches.app, Batches.other])
-            let judge = Judge(
-                store: feedback.judgement, retention: .seconds(180 * 86_400),
+            let evaluator = EvidenceEvaluator(
+                store: feedback.evaluation, retention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
-                    service: "feedback", store: feedback.judgement, bus: bus, now: { feedback.clock.now },
+                    service: "feedback", store: feedback.evaluation, bus: bus, now: { feedback.clock.now },
                     logger: log.logger),
                 now: { feedback.clock.now }, logger: log.logger)
             try await feedback.evidence.record([
@@ -51,8 +51,8 @@ import Testing
                 WHERE app = \(Batches.other.rawValue)
                 """)
             feedback.clock.advance(by: .seconds(120))
-            try await judge.judge()
-            try await judge.judge()
+            try await evaluator.evaluate()
+            try await evaluator.evaluate()
 
             let commands = try bus.messages(in: WorkQueue.registryDevices.name).map {
                 try DeviceCommand.decode(wireBody: $0.body).command
@@ -73,10 +73,10 @@ import Testing
         async throws
     {
         try await FeedbackFixture.with { feedback in
-            let judge = Judge(
-                store: feedback.judgement, retention: .seconds(180 * 86_400),
+            let evaluator = EvidenceEvaluator(
+                store: feedback.evaluation, retention: .seconds(180 * 86_400),
                 publisher: CommandPublisher(
-                    service: "feedback", store: feedback.judgement, bus: InMemoryBus(apps: [Batches.app]),
+                    service: "feedback", store: feedback.evaluation, bus: InMemoryBus(apps: [Batches.app]),
                     now: { feedback.clock.now }, logger: .silent),
                 now: { feedback.clock.now }, logger: .silent)
             try await feedback.evidence.record([
@@ -90,8 +90,8 @@ import Testing
                 """)
             try await feedback.pool.execute("ALTER TABLE feedback.evidence ADD CHECK (decision = 'waiting') NOT VALID")
             feedback.clock.advance(by: .seconds(120))
-            await #expect(throws: (any Error).self) { try await judge.judge() }
-            try await withServices([judge]) {
+            await #expect(throws: (any Error).self) { try await evaluator.evaluate() }
+            try await withServices([evaluator]) {
                 try await eventually("the old evidence goes", within: .seconds(20)) {
                     try await feedback.decisions() == ["waiting": 1]
                 }

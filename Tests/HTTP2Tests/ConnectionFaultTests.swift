@@ -60,8 +60,7 @@ struct ConnectionFaultTests {
         }
     }
 
-    @Test func `without PINGs, an unresponsive connection is drained after an unanswered request`() async throws
-    {
+    @Test func `without PINGs, an unresponsive connection is drained after an unanswered request`() async throws {
         let log = RequestLog()
         try await Harness.run(
             configuration: .testing.with {

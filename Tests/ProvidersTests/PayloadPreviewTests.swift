@@ -95,7 +95,8 @@ import Testing
         let broadcast = Broadcast(notification: UUID(), to: .channel(channel, .production))
         func refusal(_ content: Content) -> String? {
             let target = broadcast.target(in: Push.sample(content).app, at: Self.now)
-            return PayloadPreview(.sample(content, targets: [target]), bundle: "org.example", now: Self.now).rejectionReason
+            return PayloadPreview(.sample(content, targets: [target]), bundle: "org.example", now: Self.now)
+                .rejectionReason
         }
         #expect(
             refusal(Content(apns: .init(headers: ["apns-push-type": "liveactivity"], payload: start)))

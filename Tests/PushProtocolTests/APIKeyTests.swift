@@ -25,7 +25,9 @@ import Testing
         #expect(!APIKey(using: &random).matches(digest: key.digest))
         var digest = key.digest
         digest[31] ^= 1
-        #expect(!key.matches(digest: digest) && !key.matches(digest: []) && !key.matches(digest: Array(key.digest.dropLast())))
+        #expect(
+            !key.matches(digest: digest) && !key.matches(digest: [])
+                && !key.matches(digest: Array(key.digest.dropLast())))
     }
 
     @Test func `a key does not print its secret`() {

@@ -219,7 +219,9 @@ struct FastCodingTests {
             let push = Push.random(&random)
             let body = push.fastEncoded()
             // A trace or token that needs escaping uses `JSONEncoder`.
-            #expect((body != nil) == (push.trace.needsNoEscaping && push.targets.allSatisfy { $0.token.secret.needsNoJSONEscaping }))
+            #expect(
+                (body != nil)
+                    == (push.trace.needsNoEscaping && push.targets.allSatisfy { $0.token.secret.needsNoJSONEscaping }))
             guard let body else { continue }
             written += 1
             #expect(body == (try WireCoding.encode(General(push))))

@@ -26,7 +26,8 @@ import Testing
             let divides = Self.topology.exchanges.first { $0.name == "\(input).by-app" }
             #expect(divides?.alternate == "\(input).other-apps")
             #expect(Self.topology.exchanges.contains { $0.name == "\(input).other-apps" })
-            #expect(Self.topology.exchangeBindings.contains { $0.source == input && $0.destination == "\(input).by-app" })
+            #expect(
+                Self.topology.exchangeBindings.contains { $0.source == input && $0.destination == "\(input).by-app" })
         }
         // A queue of all apps is not bound to an input exchange; it would get a copy of each message.
         let inputs: Set = ["events", "notifications"]
@@ -128,7 +129,8 @@ import Testing
         for queue in WorkQueue.all(apps: apps) {
             #expect(
                 Topology.deadLetterRetention(in: queue)
-                    == (senders.contains(queue) ? StreamName.senderRevocations.retention : Topology.deadLetterRetention))
+                    == (senders.contains(queue) ? StreamName.senderRevocations.retention : Topology.deadLetterRetention)
+            )
         }
     }
 

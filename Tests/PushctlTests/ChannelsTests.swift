@@ -111,7 +111,9 @@ import Testing
 
     @Test func `an app with certificates cannot manage channels`() throws {
         let settings = try Settings.load(keys: ChannelManagementClient.keys, environment: [:])
-        #expect(throws: CommandError.self) { try ChannelManagementClient(app(certificate: true), .production, settings) }
+        #expect(throws: CommandError.self) {
+            try ChannelManagementClient(app(certificate: true), .production, settings)
+        }
     }
 
     @Test func `a broadcast is a push to the channel with derived ids`() throws {

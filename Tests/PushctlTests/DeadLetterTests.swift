@@ -21,7 +21,8 @@ import Testing
                 // A day after the letters of these tests were dead-lettered.
                 let now = Timestamp(milliseconds: 1_767_225_600_000 + 86_400_000)
                 try await body(
-                    DeadLetterIterator(administrator: administrator, transactionChannel: transactionChannel, now: { now }))
+                    DeadLetterIterator(
+                        administrator: administrator, transactionChannel: transactionChannel, now: { now }))
                 await transactionChannel.close()
             }
         }

@@ -83,7 +83,8 @@ import Testing
         ).map { try $0.decode(String.self, at: 0) }
     }
 
-    @Test(arguments: 1...12) func `an import has the same effect as registering the devices`(seed: UInt64) async throws {
+    @Test(arguments: 1...12) func `an import has the same effect as registering the devices`(seed: UInt64) async throws
+    {
         let folder = try TemporaryFolder()
         let keys =
             seed.isMultiple(of: 2) ? try TokenKeys(file: try Self.keyFile(in: folder), logger: .silent) : .none

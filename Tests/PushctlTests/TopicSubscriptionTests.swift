@@ -41,7 +41,8 @@ import Testing
         #expect(subscribe.legacyAnswers(status: 200, body: body, count: 2) == [.done, .unregistered])
         // A response with the wrong number of results is assigned to no token.
         #expect(
-            subscribe.legacyAnswers(status: 200, body: body, count: 3) == Array(repeating: .retryable("HTTP 200"), count: 3)
+            subscribe.legacyAnswers(status: 200, body: body, count: 3)
+                == Array(repeating: .retryable("HTTP 200"), count: 3)
         )
     }
 
@@ -68,7 +69,9 @@ import Testing
         #expect(subscribe.answer(status: 401, body: []) == .misconfigured("HTTP 401"))
         #expect(subscribe.answer(status: 502, body: []) == .retryable("HTTP 502"))
         #expect(
-            subscribe.legacyAnswers(status: 403, body: Array(#"{"error":"no"}"#.utf8), count: 1) == [.misconfigured("no")])
+            subscribe.legacyAnswers(status: 403, body: Array(#"{"error":"no"}"#.utf8), count: 1) == [
+                .misconfigured("no")
+            ])
         #expect(subscribe.legacyAnswers(status: 503, body: [], count: 1) == [.retryable("HTTP 503")])
     }
 

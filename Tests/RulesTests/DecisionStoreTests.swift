@@ -44,17 +44,18 @@ import Testing
     struct DecisionFixture: Sendable {
         let pool: PostgresPool
         let clock = Clock(DecisionStoreTests.now)
-        let book: RuleBook
+        let ruleSets: RuleSets
 
         init(_ pool: PostgresPool, rules: String = DecisionStoreTests.rules) throws {
             self.pool = pool
-            book = RuleBook([try parse(rules)])
+            ruleSets = RuleSets([try parse(rules)])
         }
 
         /// The users that each event notifies at once.
         func handleEvent(_ ids: String..., users: String = "[1]", room: Int = 1) async throws -> [[String]] {
             let handler = EventHandler(
-                shelf: RuleShelf(book), store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
+                currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool, spread: .zero),
+                now: { clock.now })
             let deliveries = try ids.map { id in
                 let inbound = delivered(cloudEvent(id: id, data: #"{"users":\#(users),"name":"Pat","room":\#(room)}"#))
                 return Delivery(inbound: inbound.at(clock.now), message: try handler.decode(inbound))
@@ -71,14 +72,15 @@ import Testing
         /// Publishes due held notifications, and returns their users.
         func release(on bus: InMemoryBus = InMemoryBus(apps: [AppID(rawValue: "test")!])) async throws -> [String] {
             let before = bus.messages(in: WorkQueue.registryNotifications(.interactive).name).count
-            try await releaser(bus).releaseDue()
+            try await scheduledSendWorker(bus).releaseDue()
             return try bus.messages(in: WorkQueue.registryNotifications(.interactive).name).dropFirst(before)
                 .flatMap { try recipients(in: $0.body) }.sorted()
         }
 
-        func releaser(_ bus: InMemoryBus) -> Releaser {
-            Releaser(
-                service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: RuleShelf(book), bus: bus,
+        func scheduledSendWorker(_ bus: InMemoryBus) -> ScheduledSendWorker {
+            ScheduledSendWorker(
+                service: "rules", store: HeldStore(pool: pool, spread: .zero), currentRules: CurrentRules(ruleSets),
+                bus: bus,
                 bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now }, logger: .init(label: "tests"))
         }
 
@@ -120,7 +122,8 @@ import Testing
 
     @Test func `four an hour are pushed, and the others go to the inbox with a reason`() async throws {
         try await withFixture { (fixture: DecisionFixture) async throws in
-            #expect(try await fixture.handleEvent("a", "b", "c", "d", "e", "f") == [["1"], ["1"], ["1"], ["1"], [], []])
+            #expect(
+                try await fixture.handleEvent("a", "b", "c", "d", "e", "f") == [["1"], ["1"], ["1"], ["1"], [], []])
             #expect(try await fixture.inbox() == 6)
             #expect(try await fixture.decisionLog().filter { $0 == "0 inbox capped" }.count == 2)
             fixture.clock.advance(.seconds(3600))
@@ -148,7 +151,8 @@ import Testing
                     group.addTask {
                         var pushed = 0
                         for number in 0..<5 {
-                            pushed += try await fixture.handleEvent("e-\(task)-\(number)", users: "[3,1,2]").joined().count
+                            pushed += try await fixture.handleEvent("e-\(task)-\(number)", users: "[3,1,2]").joined()
+                                .count
                         }
                         return pushed
                     }
@@ -156,10 +160,10 @@ import Testing
                 return try await group.reduce(0, +)
             }
             #expect(pushed == 12)
-            let logs: [String] = try await fixture.pool.query("SELECT logs::text FROM rules.person").map {
+            let capHistory: [String] = try await fixture.pool.query("SELECT logs::text FROM rules.person").map {
                 try $0.decode(String.self, at: 0)
             }
-            #expect(logs.count == 3)
+            #expect(capHistory.count == 3)
             #expect(try await fixture.inbox("2") == 20)
         }
     }
@@ -230,11 +234,11 @@ import Testing
             fixture.clock.set(moment("2026-01-10T14:30:00Z"))
             let store = HeldStore(pool: fixture.pool, spread: .zero)
             // The process crashes between its commit and the broker's confirm.
-            let lent = try await store.release(by: fixture.book, now: fixture.clock.now)
+            let lent = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)
             #expect(lent.releases.count == 1)
             #expect(try await fixture.release() == [])
             fixture.clock.advance(HeldStore.lease)
-            let again = try await store.release(by: fixture.book, now: fixture.clock.now)
+            let again = try await store.release(by: fixture.ruleSets, now: fixture.clock.now)
             #expect(again.releases.map(\.recipient) == lent.releases.map(\.recipient))
             fixture.clock.advance(HeldStore.lease)
             #expect(try await fixture.release() == ["1"])
@@ -264,14 +268,16 @@ import Testing
 
     @Test func `several processes publish each due notification once`() async throws {
         try await withFixture { (fixture: DecisionFixture) async throws in
-            for user in 1...60 { try await fixture.setPreferences(PersonalSettings(quietHours: Self.night), user: "\(user)") }
+            for user in 1...60 {
+                try await fixture.setPreferences(PersonalSettings(quietHours: Self.night), user: "\(user)")
+            }
             let users = (1...60).map(String.init).joined(separator: ",")
             _ = try await fixture.handleEvent("a", users: "[\(users)]")
             #expect(try await fixture.held() == 60)
             fixture.clock.set(moment("2026-01-10T14:30:00Z"))
             let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
             try await withThrowingDiscardingTaskGroup { group in
-                for _ in 0..<4 { group.addTask { try await fixture.releaser(bus).releaseDue() } }
+                for _ in 0..<4 { group.addTask { try await fixture.scheduledSendWorker(bus).releaseDue() } }
             }
             let published = try bus.messages(in: WorkQueue.registryNotifications(.interactive).name)
                 .flatMap { try fixture.recipients(in: $0.body) }

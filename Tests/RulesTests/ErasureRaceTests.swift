@@ -77,15 +77,15 @@ import Testing
                 #expect(try await Self.left(pool)["held"] == 5)
                 // In turn: held notifications go into a digest, or digest items become a held summary.
                 if round.isMultiple(of: 2) {
-                    try await fixture.releaser.releaseDue()
+                    try await fixture.scheduledSendWorker.releaseDue()
                     fixture.clock.advance(.seconds(3600))
                     #expect(try await Self.left(pool)["digest_item"] == 3)
                 }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await ErasureStore(pool: pool).erase(Self.one, at: erasedAt) }
                     for _ in 0..<2 {
-                        group.addTask { try await fixture.bundler.closeDue() }
-                        group.addTask { try await fixture.releaser.releaseDue() }
+                        group.addTask { try await fixture.digestWorker.closeDue() }
+                        group.addTask { try await fixture.scheduledSendWorker.releaseDue() }
                     }
                     try await group.waitForAll()
                 }
@@ -99,7 +99,8 @@ import Testing
         try await DecisionStoreTests().withFixture { (fixture: DecisionStoreTests.DecisionFixture) async throws in
             let pool = fixture.pool
             let handler = EventHandler(
-                shelf: RuleShelf(fixture.book), store: DecisionStore(pool: pool), now: { fixture.clock.now })
+                currentRules: CurrentRules(fixture.ruleSets), store: DecisionStore(pool: pool),
+                now: { fixture.clock.now })
             for round in 0..<15 {
                 let inbound = delivered(
                     cloudEvent(id: "e-\(round)", data: #"{"users":[1,2],"name":"Pat","room":1}"#)
@@ -147,7 +148,7 @@ import Testing
                 })
             let erasedAt = fixture.clock.now
             let erasing = try await pool.transaction { transaction in
-                try await transaction.execute(Turn.outcomes.shared)
+                try await transaction.execute(AdvisoryLock.outcomes.shared)
                 try await transaction.execute(
                     "INSERT INTO rules.outcome SELECT notification, NULL, 'accepted', 'apns', NULL, now() FROM rules.decision"
                 )
@@ -159,7 +160,7 @@ import Testing
             #expect(try await RulesDatabase.count("rules.outcome", pool) == 1)
 
             let keeping = try await pool.transaction { transaction in
-                try await transaction.execute(Turn.outcomes.alone)
+                try await transaction.execute(AdvisoryLock.outcomes.alone)
                 let keeping = Task { try await OutcomeStore(pool: pool).keep([outcomes]) }
                 try await eventually("the outcomes wait") { try await Self.waits(pool) }
                 try await transaction.execute("DELETE FROM rules.decision")
@@ -178,17 +179,20 @@ import Testing
                 try await pool.query("SELECT user_id || ' ' || has_left FROM rules.member ORDER BY 1")
                     .map { try $0.decode(String.self, at: 0) }
             }
-            try await fixture.handleEvent("room.joined", #"{"room":1,"who":[1,2],"role":"clerk"}"#, at: "2026-01-10T11:00:00Z")
+            try await fixture.handleEvent(
+                "room.joined", #"{"room":1,"who":[1,2],"role":"clerk"}"#, at: "2026-01-10T11:00:00Z")
             try await ErasureStore(pool: pool).erase(Self.one, at: moment("2026-01-10T11:30:00Z"))
             #expect(try await members() == ["2 false"])
             // All of these events happened before the erasure.
-            try await fixture.handleEvent("room.joined", #"{"room":1,"who":[1,3],"role":"clerk"}"#, at: "2026-01-10T11:10:00Z")
+            try await fixture.handleEvent(
+                "room.joined", #"{"room":1,"who":[1,3],"role":"clerk"}"#, at: "2026-01-10T11:10:00Z")
             try await fixture.handleEvent("room.left", #"{"room":1,"who":[1]}"#, at: "2026-01-10T11:20:00Z")
             try await fixture.handleEvent(
                 "room.listed", #"{"room":1,"them":[{"id":1,"role":"boss"},{"id":2,"role":"boss"}]}"#,
                 at: "2026-01-10T11:30:00Z")
             #expect(try await members() == ["2 false", "3 true"])
-            try await fixture.handleEvent("room.joined", #"{"room":1,"who":[1],"role":"clerk"}"#, at: "2026-01-10T11:40:00Z")
+            try await fixture.handleEvent(
+                "room.joined", #"{"room":1,"who":[1],"role":"clerk"}"#, at: "2026-01-10T11:40:00Z")
             #expect(try await members() == ["1 false", "2 false", "3 true"])
             #expect(try await fixture.thing("early", at: "2026-01-10T11:25:00Z") == ["2: early"])
             #expect(try await fixture.thing("now", at: "2026-01-10T11:50:00Z") == ["1,2: now"])

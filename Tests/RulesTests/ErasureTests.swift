@@ -17,7 +17,7 @@ import Testing
         let now = DecisionStoreTests.now.date
         func id(_ what: String) -> UUID { DerivedID.uuid5(DerivedID.namespace, [what, app, user]) }
         let event = id("event")
-        var statements: [SQL] = [
+        var pendingNotifications: [SQL] = [
             "INSERT INTO rules.event VALUES (\(event), \(app), '/up', \(UUID().uuidString), 't', \(UUID()), \(now))",
             "INSERT INTO rules.person (app, user_id) VALUES (\(app), \(user))",
             "INSERT INTO rules.presence (app, user_id, device, expires_at) VALUES (\(app), \(user), '-', \(now))",
@@ -37,18 +37,18 @@ import Testing
         ]
         for what in ["pushed", "held", "gathered", "shared"] {
             let content = #"{"body":"\#(what) to \#(user)"}"#
-            let saying = what == "shared" ? DerivedID.uuid5(DerivedID.namespace, ["shared"]) : id("saying \(what)")
-            statements += [
+            let rendered = what == "shared" ? DerivedID.uuid5(DerivedID.namespace, ["shared"]) : id("saying \(what)")
+            pendingNotifications += [
                 """
                 INSERT INTO rules.decision (notification, step, event, rule, user_id, decided_at)
                 SELECT \(id(what)), step, \(event), 'only', \(user), \(now) FROM generate_series(0, 1) AS step
                 """,
                 """
                 INSERT INTO rules.saying (id, app, rule, lane, content, mutes, correlation, said_at)
-                VALUES (\(saying), \(app), 'only', 'bulk', \(content)::json, '{}', 'e', \(now))
+                VALUES (\(rendered), \(app), 'only', 'bulk', \(content)::json, '{}', 'e', \(now))
                 ON CONFLICT DO NOTHING
                 """,
-                "INSERT INTO rules.inbox VALUES (\(id(what)), \(app), \(user), \(saying), NULL, \(now))",
+                "INSERT INTO rules.inbox VALUES (\(id(what)), \(app), \(user), \(rendered), NULL, \(now))",
                 "INSERT INTO rules.outcome VALUES (\(id(what)), NULL, 'accepted', 'apns', NULL, \(now))",
                 "INSERT INTO rules.receipt VALUES (\(id(what)), 'opened', \(now))",
                 "INSERT INTO rules.report VALUES (\(id(what)), \(app), \(user), 'only', 'e', NULL, \(now))",
@@ -56,16 +56,16 @@ import Testing
         }
         // A digest item has no decision yet. An inbox item may outlive the history.
         for (what, kind) in [("held", "held"), ("summary", "summary")] {
-            statements.append(
+            pendingNotifications.append(
                 """
                 INSERT INTO rules.held
                     (notification, app, user_id, saying, event, since, due_at, quiet_holds, step, kind)
                 VALUES (\(id(what)), \(app), \(user), \(id("saying held")), \(event), \(now), \(now), 0, 1, \(kind))
                 """)
         }
-        statements.append(
+        pendingNotifications.append(
             "INSERT INTO rules.inbox VALUES (\(id("old")), \(app), \(user), \(id("saying pushed")), NULL, \(now))")
-        for statement in statements { try await pool.execute(statement) }
+        for pending in pendingNotifications { try await pool.execute(pending) }
     }
 
     /// The number of rows about a user in each table with a user column.
@@ -212,12 +212,12 @@ import Testing
     @Test func `a user's rows are found by an index`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
             try await HistoryStoreTests.fillMuch(pool)
-            for statement in [
+            for pending in [
                 ErasureStore.notifications(of: Self.erin, limit: 500), ErasureStore.unsaid([UUID(), UUID()]),
                 "DELETE FROM rules.member WHERE app = 'test' AND user_id = 'erin-1701'",
                 "SELECT EXISTS (SELECT FROM rules.erasure WHERE erased_at >= now())",
             ] as [SQL] {
-                let plan = try await HistoryStoreTests.plan(statement, pool)
+                let plan = try await HistoryStoreTests.plan(pending, pool)
                 #expect(!plan.contains("Seq Scan"), "\(plan)")
             }
         }

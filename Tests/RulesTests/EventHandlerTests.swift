@@ -11,7 +11,7 @@ import Testing
 /// The event handler on a real database.
 @Suite(.timeLimit(.minutes(2))) struct EventHandlerTests {
     func handler(_ pool: PostgresPool, rules: String = ruleFile(say: #"body: "{{name}}""#)) throws -> EventHandler {
-        EventHandler(shelf: RuleShelf(RuleBook([try parse(rules)])), store: DecisionStore(pool: pool))
+        EventHandler(currentRules: CurrentRules(RuleSets([try parse(rules)])), store: DecisionStore(pool: pool))
     }
 
     func handle(_ handler: EventHandler, _ inbounds: Inbound...) async throws -> [Verdict] {

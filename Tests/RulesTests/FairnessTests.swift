@@ -22,7 +22,7 @@ import Testing
         let apps = [Self.loud, Self.quiet]
         let text = ruleFile(say: #"body: "{{name}}""#)
         let quietText = text.replacing("app: test", with: "app: \(Self.quiet)")
-        let book = RuleBook([try parse(text), try RuleFile.parse(quietText, file: "\(Self.quiet).yaml")])
+        let ruleSets = RuleSets([try parse(text), try RuleFile.parse(quietText, file: "\(Self.quiet).yaml")])
         try await RulesDatabase.withPool { pool in
             try await TestBroker.withVirtualHost { url in
                 let configuration = try AMQPConfiguration(url: url, connectionName: "fairness tests")
@@ -35,7 +35,8 @@ import Testing
                         service: "rules", queues: WorkQueue.events(of: apps),
                         policy: { $0.app == nil ? StagePolicy() : .perApp(connections: 4) },
                         bus: AMQPBus(publisher: publisher, consumer: consumer),
-                        handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
+                        handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
+                        logger: logger)
                     try await withServices([publisher, consumer]) {
                         try await Self.publishFlood(with: publisher)
                         try await withServices([stage]) {

@@ -96,11 +96,13 @@ import Testing
             let user = #"{"user":{"id":457,"connection":"web-1"}}"#
             #expect(try await product.handleEvent("chat.connection.active", user).isEmpty)
             #expect(
-                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(
+                    \.user.rawValue)
                     == ["458"])
             #expect(try await product.handleEvent("chat.connection.closed", user).isEmpty)
             #expect(
-                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(\.user.rawValue)
+                try await product.handleEvent("chat.message.created", message).flatMap(\.recipients).map(
+                    \.user.rawValue)
                     == ["457", "458"])
         }
     }

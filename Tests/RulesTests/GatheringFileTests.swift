@@ -7,11 +7,11 @@ import Testing
 @Suite struct GatheringFileTests {
     func file(
         to: String = "{ users: users }", say: String = "{ body: Hello }", how: String = "{ sound: default }",
-        policy: String = "{ quiet-hours: hold }", house: String = "zone: UTC"
+        policy: String = "{ quiet-hours: hold }", defaults: String = "zone: UTC"
     ) -> String {
         """
         app: test
-        \(house)
+        \(defaults)
         events:
           thing.happened:
             examples:
@@ -45,7 +45,7 @@ import Testing
                       digest: { bucket: "{{room}}", after: 15m, count: 3, keep: { name: "{{name}}" }, order: name,
                         say: { body: "{{count}} {{first.name}}" } } }
                 """,
-            house: """
+            defaults: """
                 groups:
                   - { event: thing.happened, group: "room/{{room}}", joined: users, as: clerk }
                   - { event: thing.happened, group: "room/{{room}}", members: them, id: id, role: part }
@@ -65,7 +65,10 @@ import Testing
             "thing.happened", app: "test",
             ["users": [1, 2], "room": 7, "due": "2026-05-01", "name": "Pat", "them": [["id": 3, "part": "boss"]]])
         let draft = try #require(try ruleSet.evaluate(happened).first)
-        #expect(draft.circles == [Circle(group: "room/7", roles: ["boss", "clerk"], except: [user("1"), user("2")])])
+        #expect(
+            draft.groupReferences == [
+                GroupReference(group: "room/7", roles: ["boss", "clerk"], except: [user("1"), user("2")])
+            ])
         #expect(draft.terms.entry == Digest.Entry(bucket: "only/7", values: ["name": "Pat"]))
         #expect(draft.terms.plan?.dueAt(in: .utc) == moment("2026-04-29T08:30:00Z"))
         #expect(
@@ -214,7 +217,7 @@ import Testing
         let happened = event("thing.happened", app: "test", ["users": [1, 2, 3, 4], "at": "2026-03-31T22:30:00Z"])
         let ruleSet = try parse(text)
         let draft = try #require(try ruleSet.evaluate(happened).first)
-        let statement = draft.statement(about: happened, arrivedAt: moment("2026-03-31T12:00:00Z"))
+        let pending = draft.pending(about: happened, arrivedAt: moment("2026-03-31T12:00:00Z"))
         func person(_ language: String?, _ name: String?) -> Person {
             var person = Person()
             person.settings.language = language.flatMap { Language($0) }
@@ -222,21 +225,21 @@ import Testing
             return person
         }
         let app = AppID(rawValue: "test")!
-        let voiced = statement.voiced([
+        let localized = pending.localized([
             PersonKey(app: app, user: user("1")): person("de-AT", "Europe/Vienna"),
             PersonKey(app: app, user: user("2")): person("fr", "America/New_York"),
             PersonKey(app: app, user: user("3")): person("de-AT", "Europe/Vienna"),
         ])
-        #expect(voiced.map { $0.recipients.map(\.user.rawValue) } == [["1", "3"], ["2"], ["4"]])
-        #expect(voiced.map(\.saying.content.title) == ["News", "News", "News"])
-        let bodies = voiced.map { ($0.saying.content.body ?? "").replacing("\u{202F}", with: " ") }
+        #expect(localized.map { $0.recipients.map(\.user.rawValue) } == [["1", "3"], ["2"], ["4"]])
+        #expect(localized.map(\.rendered.content.title) == ["News", "News", "News"])
+        let bodies = localized.map { ($0.rendered.content.body ?? "").replacing("\u{202F}", with: " ") }
         #expect(bodies[0].hasPrefix("Am 1. April 2026"), "\(bodies)")
         #expect(bodies[0].hasSuffix("0:30"), "\(bodies)")
         #expect(bodies[1] == "At March 31, 2026 at 6:30 PM", "\(bodies)")
         #expect(bodies[2] == "At March 31, 2026 at 10:30 PM", "\(bodies)")
-        #expect(Set(voiced.map(\.saying.id)).count == 3)
+        #expect(Set(localized.map(\.rendered.id)).count == 3)
         // Each language has its own message.
-        let messages = voiced.flatMap { $0.notifications(to: $0.recipients, quietly: false) }
+        let messages = localized.flatMap { $0.notifications(to: $0.recipients, quietly: false) }
         #expect(Set(messages.map(\.trace.id)).count == 3)
     }
 }

@@ -48,12 +48,12 @@ import Testing
     struct GatheringFixture: Sendable {
         let pool: PostgresPool
         let clock = DecisionStoreTests.Clock(GatheringTests.start)
-        let shelf: RuleShelf
+        let currentRules: CurrentRules
         let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
 
         init(_ pool: PostgresPool, _ rules: String) throws {
             self.pool = pool
-            shelf = RuleShelf(RuleBook([try parse(rules)]))
+            currentRules = CurrentRules(RuleSets([try parse(rules)]))
         }
 
         /// Handles an event and returns the published notifications as `users: body`.
@@ -61,7 +61,7 @@ import Testing
             _ type: String, _ data: String, id: String = UUID().uuidString, at moment: String? = nil
         ) async throws -> [String] {
             let handler = EventHandler(
-                shelf: shelf, store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
+                currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero), now: { clock.now })
             let extra = moment.map { #","time":"\#($0)""# } ?? ""
             let inbound = delivered(
                 cloudEvent(id: id, type: type, data: data, extra: extra), routingKey: "test.\(type)"
@@ -81,24 +81,26 @@ import Testing
                 "thing.happened", #"{"users":\#(users),"name":"\#(name)","room":1,"at":"\#(due)"}"#, id: id, at: moment)
         }
 
-        var releaser: Releaser {
-            Releaser(
-                service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
+        var scheduledSendWorker: ScheduledSendWorker {
+            ScheduledSendWorker(
+                service: "rules", store: HeldStore(pool: pool, spread: .zero), currentRules: currentRules, bus: bus,
                 bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now }, logger: Logger(label: "tests"))
         }
 
-        var bundler: Bundler {
-            Bundler(
-                store: DigestStore(pool: pool), shelf: shelf, now: { clock.now }, logger: Logger(label: "tests"))
+        var digestWorker: DigestWorker {
+            DigestWorker(
+                store: DigestStore(pool: pool), currentRules: currentRules, now: { clock.now },
+                logger: Logger(label: "tests"))
         }
 
         /// Runs the workers and returns the published notifications.
         func runWorkers() async throws -> [String] {
             let queue = WorkQueue.registryNotifications(.interactive).name
             let before = bus.messages(in: queue).count
-            try await bundler.closeDue()
-            try await releaser.releaseDue()
-            return try bus.messages(in: queue).dropFirst(before).map { try GatheringTests.usersAndBody($0.body) }.sorted()
+            try await digestWorker.closeDue()
+            try await scheduledSendWorker.releaseDue()
+            return try bus.messages(in: queue).dropFirst(before).map { try GatheringTests.usersAndBody($0.body) }
+                .sorted()
         }
 
         func decisionLog(_ user: String = "1") async throws -> [String] {
@@ -149,9 +151,11 @@ import Testing
     }
 
     @Test func `the latest membership event applies, in any order of arrival`() async throws {
-        try await run("{ type: news }", to: #"{ group: "room/{{room}}" }"#) { (fixture: GatheringFixture) async throws in
+        try await run("{ type: news }", to: #"{ group: "room/{{room}}" }"#) {
+            (fixture: GatheringFixture) async throws in
             try await fixture.handleEvent("room.left", #"{"room":1,"who":[1]}"#, at: "2026-01-10T10:00:02Z")
-            try await fixture.handleEvent("room.joined", #"{"room":1,"who":[1,2],"role":""}"#, at: "2026-01-10T10:00:01Z")
+            try await fixture.handleEvent(
+                "room.joined", #"{"room":1,"who":[1,2],"role":""}"#, at: "2026-01-10T10:00:01Z")
             #expect(try await fixture.thing("a") == ["2: a"])
             try await fixture.handleEvent(
                 "room.listed", #"{"room":1,"them":[{"id":5,"role":"x"}]}"#, at: "2026-01-10T10:00:09Z")
@@ -221,7 +225,8 @@ import Testing
     }
 
     @Test func `a notification disabled before its due time is not sent`() async throws {
-        try await run(#"{ type: news, item: "{{name}}", schedule: { at: at } }"#) { (fixture: GatheringFixture) async throws in
+        try await run(#"{ type: news, item: "{{name}}", schedule: { at: at } }"#) {
+            (fixture: GatheringFixture) async throws in
             try await fixture.thing("a")
             try await fixture.pool.execute(
                 #"INSERT INTO rules.person (app, user_id, settings) VALUES ('test', '1', '{"types":{"news":false}}')"#)
@@ -283,13 +288,13 @@ import Testing
             try await withThrowingDiscardingTaskGroup { group in
                 for _ in 0..<4 {
                     group.addTask {
-                        try await fixture.bundler.closeDue()
-                        try await fixture.releaser.releaseDue()
+                        try await fixture.digestWorker.closeDue()
+                        try await fixture.scheduledSendWorker.releaseDue()
                     }
                 }
             }
-            try await fixture.bundler.closeDue()
-            try await fixture.releaser.releaseDue()
+            try await fixture.digestWorker.closeDue()
+            try await fixture.scheduledSendWorker.releaseDue()
             let published = try fixture.bus.messages(in: WorkQueue.registryNotifications(.interactive).name)
                 .map { try Self.usersAndBody($0.body) }
             #expect(published.count == 50)
@@ -335,9 +340,11 @@ import Testing
                 return reports.map { "\($0.event) \($0.user) \($0.isPushSent) \($0.devices) \($0.isFailed)" }
             }
             func answer(_ answer: Outcome.Answer) async throws {
-                let notification: UUID = try await fixture.pool.query("SELECT notification FROM rules.decision").single()
+                let notification: UUID = try await fixture.pool.query("SELECT notification FROM rules.decision")
+                    .single()
                 let outcome = Outcome(
-                    notification: notification, device: UUID(), answer: answer, at: fixture.clock.now, registeredAt: nil)
+                    notification: notification, device: UUID(), answer: answer, at: fixture.clock.now, registeredAt: nil
+                )
                 try await OutcomeStore(pool: fixture.pool).keep(
                     [
                         Outcomes(
@@ -361,15 +368,15 @@ import Testing
         async throws
     {
         try await run("{ report: true }") { (fixture: GatheringFixture) async throws in
-            let reporter = Reporter(
+            let deliveryReportWorker = DeliveryReportWorker(
                 service: "rules", store: ReportStore(pool: fixture.pool), bus: fixture.bus, now: { fixture.clock.now },
                 logger: Logger(label: "tests"))
             try await fixture.thing("a", id: "e-7")
             fixture.bus.answer(publishesTo: .notifications, with: [.nacked])
-            try await reporter.report()
+            try await deliveryReportWorker.report()
             #expect(try await fixture.count("rules.report WHERE due_at IS NOT NULL") == 1)
             fixture.clock.advance(ReportStore.lease)
-            try await reporter.report()
+            try await deliveryReportWorker.report()
             #expect(try await fixture.count("rules.report WHERE due_at IS NOT NULL") == 0)
         }
     }

@@ -61,11 +61,11 @@ import Testing
         /// The distinct names in each table.
         func left() async throws -> [String: [String]] {
             var left: [String: [String]] = [:]
-            for (table, statement) in [
+            for (table, pending) in [
                 ("event", "SELECT id FROM rules.event"), ("decision", "SELECT DISTINCT user_id FROM rules.decision"),
                 ("inbox", "SELECT user_id FROM rules.inbox"), ("saying", "SELECT correlation FROM rules.saying"),
             ] as [(String, SQL)] {
-                left[table] = try await pool.query(statement).map { try $0.decode(String.self, at: 0) }.sorted()
+                left[table] = try await pool.query(pending).map { try $0.decode(String.self, at: 0) }.sorted()
             }
             let names = ["new", "old", "older", "scheduled", "gathered", "released", "kept"]
             for table in ["outcome", "receipt"] {
@@ -79,7 +79,7 @@ import Testing
 
     static func sweeper(_ pool: PostgresPool, step: Int = 2, now: Timestamp = now) -> Sweeper {
         Sweeper(
-            remnants: RemnantStore(pool: pool), history: HistoryStore(pool: pool, step: step), terms: terms,
+            tombstones: TombstoneStore(pool: pool), history: HistoryStore(pool: pool, step: step), terms: terms,
             pause: .zero, now: { now }, logger: Logger(label: "tests"))
     }
 
@@ -143,7 +143,7 @@ import Testing
             #expect(deleted == [2, 2, 1])
             #expect(try await archive.left()["decision"] == ["28", "29"])
             try await pool.transaction { transaction in
-                try await transaction.execute(Turn.history.alone)
+                try await transaction.execute(AdvisoryLock.history.alone)
                 #expect(try await store.advance(.event, after: nil, Self.terms, now: Self.now) == nil)
             }
         }
@@ -163,7 +163,7 @@ import Testing
 
     /// Fills tables so that a sequential scan is too slow; most rows are not old.
     static func fillMuch(_ pool: PostgresPool) async throws {
-        let statements: [SQL] = [
+        let pendingNotifications: [SQL] = [
             """
             INSERT INTO rules.event SELECT md5('e' || n)::uuid, 'test', '/up', n::text, 't', md5('s')::uuid,
                 now() - n * interval '1 minute' FROM generate_series(1, 60000) AS n
@@ -210,12 +210,12 @@ import Testing
             FROM generate_series(1, 30000) AS n
             """,
         ]
-        for statement in statements { try await pool.execute(statement) }
+        for pending in pendingNotifications { try await pool.execute(pending) }
         try await pool.execute("ANALYZE")
     }
 
-    static func plan(_ statement: SQL, _ pool: PostgresPool) async throws -> String {
-        try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
+    static func plan(_ pending: SQL, _ pool: PostgresPool) async throws -> String {
+        try await pool.query("EXPLAIN \(pending)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
 
     @Test func `old rows are found by an index among many newer ones`() async throws {
@@ -224,12 +224,12 @@ import Testing
             let past = Date.now.addingTimeInterval(-86_400 * 30)
             let place = past.addingTimeInterval(-3600)
             for table in HistoryStore.Table.allCases {
-                for statement in [
+                for pending in [
                     HistoryStore.end(of: 1000, table, after: place, past: past),
                     HistoryStore.end(of: 1000, table, after: nil, past: past),
                     HistoryStore.deletion(table, after: place, until: past, past: past, now: .now),
                 ] {
-                    let plan = try await Self.plan(statement, pool)
+                    let plan = try await Self.plan(pending, pool)
                     #expect(!plan.contains("Seq Scan"), "\(table):\n\(plan)")
                 }
             }

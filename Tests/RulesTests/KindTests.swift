@@ -60,7 +60,7 @@ import Testing
             "input-push-token": 1, "alert": ["sound": "horn.caf"],
         ]
         #expect(draft.content.apns?.payload == ["aps": aps])
-        #expect(draft.isNoise && !draft.policy.inbox && draft.policy.quietHours == .bypass)
+        #expect(draft.isUserVisible && !draft.policy.inbox && draft.policy.quietHours == .bypass)
     }
 
     @Test func `a Live Activity update skips the recipient's policy and carries the event's time`() throws {
@@ -68,7 +68,7 @@ import Testing
             say: #"{ live-activity: { event: update, content-state: { score: "{{game.score}}" } } }"#,
             how: #"{ as: live-activity, scope: "{{game.id}}", apns: { payload: { aps: { relevance-score: 9 } } } }"#)
         let draft = try Self.draft(text)
-        #expect(!draft.isNoise && draft.scope == "g-1")
+        #expect(!draft.isUserVisible && draft.scope == "g-1")
         let aps: JSONValue = [
             "event": "update", "timestamp": 1000, "content-state": ["score": 3], "relevance-score": 9,
         ]
@@ -108,7 +108,7 @@ import Testing
                     data: ["call": "g-1"], silent: true,
                     apns: APNsOverride(headers: ["apns-push-type": "voip"], payload: ["caller": "red"]),
                     fcm: FCMOverride(message: ["android": ["priority": "HIGH", "ttl": "0s"]])))
-        #expect(draft.isNoise && !draft.policy.inbox && draft.policy.quietHours == .inbox)
+        #expect(draft.isUserVisible && !draft.policy.inbox && draft.policy.quietHours == .inbox)
     }
 
     @Test(
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func `every kind but alert, silent and badge has its own push type`() {
-        let kinds = Rule.Manner.Kind.allCases
+        let kinds = Rule.DeliveryOptions.Kind.allCases
         #expect(Set(kinds.compactMap(\.pushType)).count == kinds.count - 3)
     }
 
@@ -183,10 +183,10 @@ import Testing
         let happened = event("game.changed", app: "test", Self.data)
         let one = EventCase(happened, ruleSet: rules, arrivedAt: .now, drafts: try rules.evaluate(happened))
         var people: [PersonKey: Person] = [:]
-        let ruled = one.judge(&people, ItemNews(), now: .now)
-        #expect(ruled.map(\.judgement) == [Judgement(answer: .push, reason: .broadcast)])
-        #expect(ruled.map(\.person.user.rawValue) == ["(FCM topic red)"])
-        #expect(ruled[0].notification == one.statements[0].broadcast?.notification)
+        let decided = one.decide(&people, ItemNews(), now: .now)
+        #expect(decided.map(\.decision) == [RuleDecision(answer: .push, reason: .broadcast)])
+        #expect(decided.map(\.person.user.rawValue) == ["(FCM topic red)"])
+        #expect(decided[0].notification == one.pendingNotifications[0].broadcast?.notification)
         #expect(one.asked.isEmpty && one.charged.isEmpty)
     }
 

@@ -34,7 +34,8 @@ import Testing
         async throws
     {
         try await run { (product: Product) async throws in
-            let published = try await product.handleEvent("request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
+            let published = try await product.handleEvent(
+                "request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
             #expect(userTitles(published) == ["w: Request approved"])
             let content = try #require(published.first?.content)
             #expect(content.body == "Open the app to see the details.")
@@ -65,7 +66,8 @@ import Testing
     @Test func `each recipient gets their own language`() async throws {
         try await run { (product: Product) async throws in
             try await product.setPreferences(PersonalSettings(language: Language("es-MX")), user: "w")
-            let published = try await product.handleEvent("request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
+            let published = try await product.handleEvent(
+                "request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
             #expect(userTitles(published) == ["w: Solicitud aprobada"])
             #expect(
                 try await product.inboxBodies("w") == [
@@ -99,7 +101,8 @@ import Testing
                 PersonalSettings(
                     quietHours: QuietHours(days: Set(Weekday.allCases), start: clock("12:00"), end: clock("15:00"))),
                 user: "w")
-            let published = try await product.handleEvent("request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
+            let published = try await product.handleEvent(
+                "request.approved", "{\(Self.request),\"worker\":{\"id\":\"w\"}}")
             #expect(published.isEmpty)
             product.clock.set(moment("2026-02-26T14:00:00Z"))
             #expect(userTitles(try await product.runWorkers()) == ["w: Request approved"])
@@ -217,7 +220,8 @@ import Testing
             product.clock.set(moment("2026-02-27T08:00:01Z"))
             // The request has no time, so its arrival time applies: it is later than the decision and counts.
             #expect(try await product.runWorkers().count == 1)
-            _ = try await product.handleEvent("request.withdrawn", #"{"request":{"id":"r-2"}}"#, at: "2026-02-27T08:00:05Z")
+            _ = try await product.handleEvent(
+                "request.withdrawn", #"{"request":{"id":"r-2"}}"#, at: "2026-02-27T08:00:05Z")
             _ = try await product.handleEvent(
                 "request.submitted",
                 #"{"request":{"id":"r-2","kind":"x"},"worker":{"id":"w","name":"A"},"manager":{"id":"n"}}"#,

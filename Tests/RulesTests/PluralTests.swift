@@ -87,7 +87,7 @@ import Testing
     // MARK: In templates
 
     func said(_ template: String, _ number: JSONValue, in language: String = "en") throws -> String {
-        let scope = Scope(root: ["n": number, "who": "Pat", "list": [1, 2]], voice: .plain)
+        let scope = Scope(root: ["n": number, "who": "Pat", "list": [1, 2]], localization: .plain)
         return try Template(template, in: Language(language)).render(scope)
     }
 
@@ -177,7 +177,7 @@ import Testing
             try rules.evaluate(event("thing.happened", app: "test", ["n": 21, "users": [1]])).first)
         func body(_ language: String) throws -> String? {
             let language = try #require(Language(language))
-            return try draft.voices?.utterance(Voice(language: language, zone: .utc)).content.body
+            return try draft.localizer?.renderedText(Localization(language: language, zone: .utc)).content.body
         }
         #expect(try body("en") == "21 days")
         #expect(try body("ru") == "21 день")

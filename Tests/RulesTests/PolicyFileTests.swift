@@ -5,7 +5,7 @@ import Testing
 
 /// The policy part of a rule file, and its errors.
 @Suite struct PolicyFileTests {
-    func file(_ policy: String, house: String = "", how: String = "sound: default") -> String {
+    func file(_ policy: String, defaults: String = "", how: String = "sound: default") -> String {
         """
         app: test
         zone: Europe/Berlin
@@ -15,7 +15,7 @@ import Testing
           alarm: { about: It burns, critical: true }
         caps:
           hourly: { at-most: 4, within: 1h }
-        \(house)
+        \(defaults)
         events:
           thing.happened:
             examples:
@@ -48,8 +48,8 @@ import Testing
                     presence: thread, caps: [hourly], surplus: hold, quiet-hours: silent, hold-for: 2h, inbox: false }
                 """, how: #"thread: "{{room}}""#))
         #expect(
-            ruleSet.house
-                == HouseRules(
+            ruleSet.defaults
+                == AppDefaults(
                     zone: zone("Europe/Berlin"),
                     types: [
                         "chat": .init(about: "Messages"), "news": .init(about: "What is new", isOn: false),
@@ -60,19 +60,19 @@ import Testing
         #expect(policy.type == "chat")
         #expect(policy.presence == .thread)
         #expect(policy.caps == ["hourly"])
-        #expect(policy.surplus == .hold)
+        #expect(policy.overflow == .hold)
         #expect(policy.quietHours == .silent)
         #expect(policy.holdFor == .seconds(7200))
         #expect(!policy.inbox)
         let draft = try #require(
             try ruleSet.evaluate(event("thing.happened", ["users": [1], "room": 7, "family": 3, "thread": nil])).first)
         #expect(draft.mutes == ["family/3", "room/7"])
-        #expect(draft.isNoise)
+        #expect(draft.isUserVisible)
     }
 
     @Test func `a file without policies has the defaults`() throws {
         let ruleSet = try parse(ruleFile())
-        #expect(ruleSet.house == HouseRules())
+        #expect(ruleSet.defaults == AppDefaults())
         #expect(ruleSet.rules.map(\.policy) == [Rule.Policy()])
     }
 
@@ -123,8 +123,8 @@ import Testing
         ("  daily: { at-most: 5 }", "9 caps.daily: “within” is missing"),
         ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name is of letters, digits, “_” and “-”"),
     ])
-    func `an error in an app-wide setting is reported with line and key`(house: String, problem: String) {
-        #expect(problems(file("{ caps: [hourly] }", house: house)) == [problem])
+    func `an error in an app-wide setting is reported with line and key`(defaults: String, problem: String) {
+        #expect(problems(file("{ caps: [hourly] }", defaults: defaults)) == [problem])
     }
 
     @Test func `zones and types are checked`() {
@@ -158,6 +158,6 @@ import Testing
         #expect(problems(sound + "\n    policy: { presence: app }").count == 1)
         let draft = try? parse(sound).evaluate(event("thing.happened", ["users": [1]])).first
         #expect(draft?.content == .init(badge: 1))
-        #expect(draft?.isNoise == false)
+        #expect(draft?.isUserVisible == false)
     }
 }

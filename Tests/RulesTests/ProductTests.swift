@@ -14,7 +14,7 @@ struct Product: Sendable {
     let pool: PostgresPool
     let app: String
     let clock = DecisionStoreTests.Clock(moment("2026-02-26T12:00:00Z"))
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     private let handler: EventHandler
 
     static func run(_ app: String, _ body: (Product) async throws -> Void) async throws {
@@ -25,9 +25,9 @@ struct Product: Sendable {
         self.pool = pool
         self.app = app
         let clock = clock
-        shelf = RuleShelf(RuleBook([try Shipped.ruleSet(app)]))
+        currentRules = CurrentRules(RuleSets([try Shipped.ruleSet(app)]))
         handler = EventHandler(
-            shelf: shelf, store: DecisionStore(pool: pool, spread: .zero),
+            currentRules: currentRules, store: DecisionStore(pool: pool, spread: .zero),
             now: { clock.now })
     }
 
@@ -50,11 +50,11 @@ struct Product: Sendable {
         let bus = InMemoryBus(apps: [AppID(rawValue: app)!])
         let logger = Logger(label: "tests.rules")
         let clock = clock
-        try await Bundler(
-            store: DigestStore(pool: pool), shelf: shelf, now: { clock.now }, logger: logger
+        try await DigestWorker(
+            store: DigestStore(pool: pool), currentRules: currentRules, now: { clock.now }, logger: logger
         ).closeDue()
-        try await Releaser(
-            service: "rules", store: HeldStore(pool: pool, spread: .zero), shelf: shelf, bus: bus,
+        try await ScheduledSendWorker(
+            service: "rules", store: HeldStore(pool: pool, spread: .zero), currentRules: currentRules, bus: bus,
             bulkThrottle: BulkThrottle(pauseFactor: 1), now: { clock.now },
             logger: logger
         ).releaseDue()
@@ -98,7 +98,8 @@ struct Product: Sendable {
     func corrections() async throws -> [PushProtocol.Notification] {
         let bus = InMemoryBus(apps: [AppID(rawValue: app)!])
         try await BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: pool), shelf: RuleShelf(RuleBook([try Shipped.ruleSet(app)])),
+            service: "rules", store: BadgeStore(pool: pool),
+            currentRules: CurrentRules(RuleSets([try Shipped.ruleSet(app)])),
             bus: bus, now: { clock.now }, logger: .silent
         ).correctDue()
         return try bus.messages(in: WorkQueue.registryNotifications(.interactive).name).map {
@@ -166,7 +167,9 @@ struct Product: Sendable {
     @Test func `a fifth push within an hour goes to the inbox only`() async throws {
         try await Product.run("baolife") { (product: Product) async throws in
             var counts: [Int] = []
-            for (type, data, _, _, _) in Self.triggers { counts.append(try await product.handleEvent(type, data).count) }
+            for (type, data, _, _, _) in Self.triggers {
+                counts.append(try await product.handleEvent(type, data).count)
+            }
             #expect(counts == [1, 1, 1, 1, 0, 0, 0])
             #expect(try await product.inbox("p") == [7, 7])
             product.clock.advance(.seconds(3600))
@@ -251,7 +254,8 @@ struct Product: Sendable {
     @Test func `a read event marks earlier messages of its batch as read, and no later ones`() async throws {
         try await RulesDatabase.withPool { pool in
             let handler = EventHandler(
-                shelf: RuleShelf(RuleBook([try Shipped.ruleSet("tweet-chat")])), store: DecisionStore(pool: pool))
+                currentRules: CurrentRules(RuleSets([try Shipped.ruleSet("tweet-chat")])),
+                store: DecisionStore(pool: pool))
             let batch = try [
                 ("1", "chat.message.sent", message("c-1")),
                 ("2", "chat.opened", #"{"reader":{"id":"u-2","device":"phone"},"chat":{"id":"c-1"}}"#),

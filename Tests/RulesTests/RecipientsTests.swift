@@ -66,14 +66,14 @@ import Testing
 
     @Test func `recipients are split into messages of 500, with ids derived from the event`() throws {
         let rules = try parse(ruleFile())
-        let crowd = event("thing.happened", app: "test", ["users": .array((0..<1201).map { .int($0) })])
-        let draft = try #require(try rules.evaluate(crowd).first)
+        let largeAudience = event("thing.happened", app: "test", ["users": .array((0..<1201).map { .int($0) })])
+        let draft = try #require(try rules.evaluate(largeAudience).first)
         let now = Timestamp(milliseconds: 5)
-        let sent = draft.notifications(about: crowd, arrivedAt: now)
+        let sent = draft.notifications(about: largeAudience, arrivedAt: now)
         #expect(sent.map(\.recipients.count) == [500, 500, 201])
         #expect(Set(sent.map(\.trace.id)).count == 3)
         #expect(Set(sent.flatMap { $0.recipients.map(\.notification) }).count == 1201)
-        #expect(draft.notifications(about: crowd, arrivedAt: now) == sent)
+        #expect(draft.notifications(about: largeAudience, arrivedAt: now) == sent)
         #expect(sent.allSatisfy { $0.trace.correlation == "e-1" && $0.rule == "only" && $0.expiresAt == nil })
     }
 

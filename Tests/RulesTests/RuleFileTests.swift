@@ -169,7 +169,7 @@ import Testing
             "test.yaml:7: rules.only: a silent push is not heard: it cannot have a sound or an interruption level"),
         Mistake(
             ruleFile(how: "as: slient"),
-            "test.yaml:14: rules.only.how.as: “slient” is not one of \(Rule.Manner.Kind.allCases.map(\.rawValue).joined(separator: ", ")); did you mean “silent”?"
+            "test.yaml:14: rules.only.how.as: “slient” is not one of \(Rule.DeliveryOptions.Kind.allCases.map(\.rawValue).joined(separator: ", ")); did you mean “silent”?"
         ),
         Mistake(
             ruleFile(how: "lane: fast"), "test.yaml:14: rules.only.how.lane: “fast” is not one of interactive, bulk"),

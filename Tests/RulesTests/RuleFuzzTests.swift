@@ -64,9 +64,9 @@ import Testing
     }
 
     @Test func `mutated events are decided or refused by every product's rules, with equal results twice`() throws {
-        let book = try RuleDirectory.load(Shipped.directory)
+        let ruleSets = try RuleDirectory.load(Shipped.directory)
         var examples: [(AppID, String, JSONValue)] = []
-        for ruleSet in book.ruleSets.values.sorted(by: { $0.app < $1.app }) {
+        for ruleSet in ruleSets.ruleSets.values.sorted(by: { $0.app < $1.app }) {
             let file = "\(Shipped.directory)/\(ruleSet.app).yaml"
             let text = try String(contentsOfFile: file, encoding: .utf8)
             let (_, reader) = RuleFile.read(text, file: "\(ruleSet.app).yaml")
@@ -81,12 +81,12 @@ import Testing
             let (app, type, example) = examples[Int.random(in: 0..<examples.count, using: &random)]
             let event = event(type, app: app.rawValue, mutated(example, &random))
             func word() -> String {
-                switch book.decide(event, now: now) {
+                switch ruleSets.decide(event, now: now) {
                 case .notify(let drafts, let signals, let set):
                     let record = EventCase(event, ruleSet: set, arrivedAt: now, drafts: drafts, signals: signals)
                     var people: [PersonKey: Person] = [:]
-                    let ruled = record.judge(&people, ItemNews(), now: now)
-                    return "\(drafts.hashValue) \(signals.count) \(ruled.count)"
+                    let decided = record.decide(&people, ItemNews(), now: now)
+                    return "\(drafts.hashValue) \(signals.count) \(decided.count)"
                 case .unrenderable(let error): return "\(error)"
                 case .expired, .unknownApp, .unknownType: return "-"
                 }
@@ -178,7 +178,7 @@ import Testing
             guard let template = try? Template(text) else { return }
             let scope = Scope(
                 root: .object(["a": value(&random), "b": value(&random), "name": "n"]),
-                voice: Voice(language: Language("de-CH") ?? .english, zone: zone("Australia/Lord_Howe")))
+                localization: Localization(language: Language("de-CH") ?? .english, zone: zone("Australia/Lord_Howe")))
             if let said = try? template.render(scope) {
                 rendered += 1
                 #expect(said.utf8.count < 200_000)

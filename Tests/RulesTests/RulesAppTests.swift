@@ -35,8 +35,7 @@ import Testing
         #expect(!context.readiness.report.isReady)
     }
 
-    @Test func `an invalid rule file stops the start, and each error has folder, file, line and key`() async throws
-    {
+    @Test func `an invalid rule file stops the start, and each error has folder, file, line and key`() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

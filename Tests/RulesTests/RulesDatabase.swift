@@ -90,7 +90,9 @@ extension ErasureStore {
 }
 
 extension EventHandler {
-    init(shelf: RuleShelf, store: DecisionStore) { self.init(shelf: shelf, store: store, now: { .now }) }
+    init(currentRules: CurrentRules, store: DecisionStore) {
+        self.init(currentRules: currentRules, store: store, now: { .now })
+    }
 }
 
 extension OutcomeHandler {

@@ -16,13 +16,14 @@ import Testing
 
     /// Runs both stages while `body` runs.
     func withStages(_ body: (InMemoryBus, PostgresPool) async throws -> Void) async throws {
-        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        let ruleSets = RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))])
         try await RulesDatabase.withPool { pool in
             let bus = InMemoryBus(apps: [AppID(rawValue: "test")!])
             let logger = Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() }
             let events = Stage(
                 service: "rules", queues: [.rulesEvents], bus: bus,
-                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)), logger: logger)
+                handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
+                logger: logger)
             let outcomes = Stage(
                 service: "rules", queues: [.rulesOutcomes], bus: bus,
                 handler: OutcomeHandler(store: OutcomeStore(pool: pool)), logger: logger)
@@ -57,7 +58,7 @@ import Testing
     @Test func `an event whose statement always times out is dead-lettered, and other events go on`()
         async throws
     {
-        let book = RuleBook([try parse(ruleFile(say: #"body: "{{name}}""#))])
+        let ruleSets = RuleSets([try parse(ruleFile(say: #"body: "{{name}}""#))])
         try await RulesDatabase.withPool(statementTimeout: .milliseconds(700)) { pool in
             try await pool.execute(
                 """
@@ -71,7 +72,7 @@ import Testing
             policy.maximumAttempts = 2
             let stage = Stage(
                 service: "rules", queues: [.rulesEvents], policy: policy, bus: bus,
-                handler: EventHandler(shelf: RuleShelf(book), store: DecisionStore(pool: pool)),
+                handler: EventHandler(currentRules: CurrentRules(ruleSets), store: DecisionStore(pool: pool)),
                 logger: Logger(label: "tests.rules") { _ in SwiftLogNoOpLogHandler() })
             let running = Task { try await stage.run() }
             let result: Result<Void, any Error>
@@ -103,7 +104,7 @@ import Testing
 
     @Test func `events with many recipients make smaller batches`() throws {
         let handler = EventHandler(
-            shelf: RuleShelf(RuleBook([try parse(ruleFile())])),
+            currentRules: CurrentRules(RuleSets([try parse(ruleFile())])),
             store: DecisionStore(
                 pool: PostgresPool(
                     configuration: try PostgresConfiguration(

@@ -10,8 +10,8 @@ enum Shipped {
         .deletingLastPathComponent().appending(path: "Services/Rules/RuleSets").path
 
     static func ruleSet(_ app: String) throws -> RuleSet {
-        let book = try RuleDirectory.load(directory)
-        return try #require(book.ruleSets[AppID(rawValue: app)!])
+        let ruleSets = try RuleDirectory.load(directory)
+        return try #require(ruleSets.ruleSets[AppID(rawValue: app)!])
     }
 }
 

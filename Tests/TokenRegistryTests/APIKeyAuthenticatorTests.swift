@@ -186,11 +186,11 @@ import Testing
         try await Fixture.withStore { store, pool in
             try await store.register((1...57).map { Fixture.claim("u\($0)", "token-\($0)", .fcm) })
             let uptime = ManualClock()
-            let census = Census(CensusStore(pool, step: 10)) { uptime.now }
+            let census = RegistrationCounts(RegistrationCountStore(pool, step: 10)) { uptime.now }
             #expect(try await census.figures().counts.map(\.number) == [57])
             try await store.register([Fixture.claim("a", "token-58", .fcm)])
             #expect(try await census.figures().counts.map(\.number) == [57])
-            uptime.advance(by: Census.lifetime)
+            uptime.advance(by: RegistrationCounts.lifetime)
             async let one = census.figures()
             async let other = census.figures()
             #expect(try await one.counts.map(\.number) == [58])

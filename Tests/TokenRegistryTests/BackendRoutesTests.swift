@@ -46,7 +46,9 @@ import Testing
     @Test func `a key for something else, for another app, or an app that is not configured gets nothing`() async throws
     {
         try await RoutesTests.withRoutes { client, store in
-            let (reader, elsewhere, all) = (APIKeyAuthenticatorTests.key(1), APIKeyAuthenticatorTests.key(2), APIKeyAuthenticatorTests.key(3))
+            let (reader, elsewhere, all) = (
+                APIKeyAuthenticatorTests.key(1), APIKeyAuthenticatorTests.key(2), APIKeyAuthenticatorTests.key(3)
+            )
             try await APIKeyAuthenticatorTests.keep(reader, [.readDevices], store.database)
             try await APIKeyAuthenticatorTests.keep(
                 elsewhere, [.registerDevices], app: AppID(rawValue: "other"), store.database)

@@ -153,9 +153,11 @@ import Yams
     ) async throws {
         try await RoutesTests.withRoutes(userRequests: requests, keyRequests: requests) { client, store in
             let everything = APIKey.Operation.allCases
-            try await APIKeyAuthenticatorTests.keep(APIKeyAuthenticatorTests.key(1), everything, app: nil, store.database)
+            try await APIKeyAuthenticatorTests.keep(
+                APIKeyAuthenticatorTests.key(1), everything, app: nil, store.database)
             let other = AppID(rawValue: "other")
-            try await APIKeyAuthenticatorTests.keep(APIKeyAuthenticatorTests.key(2), everything, app: other, store.database)
+            try await APIKeyAuthenticatorTests.keep(
+                APIKeyAuthenticatorTests.key(2), everything, app: other, store.database)
             try await body(client, store.database)
         }
     }
@@ -206,7 +208,8 @@ import Yams
         let router = RegistryAPI.router(
             store: RegistrationStore(pool, devicesPerUser: 100),
             gate: BearerAuthenticator(try await keys.verifier(), logger: .silent),
-            keys: APIKeyAuthenticator(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent))
+            keys: APIKeyAuthenticator(APIKeyStore(pool, schema: "registry"), master: nil, limit: limit, logger: .silent)
+        )
         try await Application(router: router).test(.router) { client in
             for error in try Self.errors() where error.status == 503 { try await Self.expect(error, client) }
         }

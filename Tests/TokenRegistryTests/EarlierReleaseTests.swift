@@ -11,7 +11,7 @@ import Testing
     typealias Fixture = StoreFixture
 
     /// The upsert of the release that was written for migration 1.
-    private static func upsert(_ claim: Claim) -> SQL {
+    private static func upsert(_ claim: RegistrationRequest) -> SQL {
         """
         INSERT INTO registry.registration AS r
             (device_id, app, user_id, provider, environment, token, registered_at, state_changed_at)
@@ -23,7 +23,7 @@ import Testing
         """
     }
 
-    private static func end(_ claim: Claim, _ state: String, _ reason: String) -> SQL {
+    private static func end(_ claim: RegistrationRequest, _ state: String, _ reason: String) -> SQL {
         """
         UPDATE registry.registration
         SET state = \(state), state_reason = \(reason), state_changed_at = clock_timestamp()

@@ -16,13 +16,14 @@ import Testing
 
     private func fid(
         _ text: String = "f", user: String = "a", version: String? = nil, on phone: String = "phone"
-    ) -> Claim {
+    ) -> RegistrationRequest {
         var claim = Fixture.claim(user, text, .fcm, kind: .fid, on: phone)
         claim.appVersion = version
         return claim
     }
 
-    private func token(_ text: String = "abc:t", user: String = "a", on phone: String = "phone") -> Claim {
+    private func token(_ text: String = "abc:t", user: String = "a", on phone: String = "phone") -> RegistrationRequest
+    {
         Fixture.claim(user, text, .fcm, kind: .fcmToken, on: phone)
     }
 
@@ -209,7 +210,7 @@ import Testing
             try await store.register([
                 fid("fid-x", user: "u0", version: "5.0", on: "tablet"), token("t:x", user: "u0", on: "tablet"),
             ])
-            let again = FIDStore.Suspicion(
+            let again = FIDStore.RefusedFID(
                 app: Fixture.app, device: fid("fid-x").device, at: .now, reason: "UNREGISTERED")
             #expect(try await fids.suspect([again]).halted.isEmpty)
             let cohort = FIDPreference.Cohort(app: Fixture.app, version: "5.0")
@@ -236,7 +237,7 @@ import Testing
             let claims = (0..<120).map { fid("fid-\($0)", user: "u\($0)", version: "5.0", on: "p\($0)") }
             try await store.register(claims)
             let suspicions = (0..<6).map {
-                FIDStore.Suspicion(
+                FIDStore.RefusedFID(
                     app: Fixture.app, device: fid("fid-\($0)").device, at: .now, reason: "UNREGISTERED")
             }
             #expect(try await FIDStore(pool).suspect(suspicions).halted.isEmpty)

@@ -109,7 +109,7 @@ import Testing
     }
 }
 
-private func claim(_ number: Int) -> Claim { StoreFixture.claim("user-\(number)", "0\(number)") }
+private func claim(_ number: Int) -> RegistrationRequest { StoreFixture.claim("user-\(number)", "0\(number)") }
 
 /// Holds every transaction until its gate is open, and then does what the test says with its users.
 private final class Storage: Sendable {

@@ -15,7 +15,7 @@ import Testing
         _ user: String, _ token: String, _ provider: Provider = .apns,
         _ environment: ProviderEnvironment = .production
     ) -> Registration {
-        let claim = Claim(
+        let claim = RegistrationRequest(
             app: app, user: Self.user(user), provider: provider, environment: environment,
             token: DeviceToken(secret: token))
         return Registration(
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func `the same token of the same user in two apps is two registrations`() {
-        let other = Claim(
+        let other = RegistrationRequest(
             app: AppID(rawValue: "other")!, user: Self.user("a"), provider: .apns, environment: .production,
             token: DeviceToken(secret: "01"))
         #expect(other.device != Self.registration("a", "01").device)

@@ -159,7 +159,7 @@ import TokenEncryption
             let installation = RegistrationStore.Installation(app: claims[0].app, id: claims[0].installation!)
             let cohort = FIDPreference.Cohort(app: Fixture.app, version: "5.0")
             let suspicions = claims.map {
-                FIDStore.Suspicion(app: $0.app, device: $0.device, at: .now, reason: "UNREGISTERED")
+                FIDStore.RefusedFID(app: $0.app, device: $0.device, at: .now, reason: "UNREGISTERED")
             }
             let statements: [(String, SQL)] =
                 [

@@ -124,7 +124,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    private static func claim(_ app: AppID, _ number: Int) -> Claim {
+    private static func claim(_ app: AppID, _ number: Int) -> RegistrationRequest {
         StoreFixture.claim("user-\(number)", String(format: "%08x", number + 1), app: app)
     }
 

@@ -23,7 +23,8 @@ import Testing
         let keys = try BearerKeys()
         defer { keys.remove() }
         let gate = BearerAuthenticator(
-            try await keys.verifier(), limit: RateLimiter("user", perMinute: userRequests) { uptime.now }, logger: .silent)
+            try await keys.verifier(), limit: RateLimiter("user", perMinute: userRequests) { uptime.now },
+            logger: .silent)
         try await StoreFixture.withStore { store, pool in
             let limit = RateLimiter<String>("key", perMinute: keyRequests) { uptime.now }
             let router = RegistryAPI.router(

@@ -98,7 +98,7 @@ import Testing
             let walk = try await AudienceFixture.walk(
                 AudienceFixture.notification(.everyone), CampaignStore(pool), limit: 10)
             #expect(walk.told == ["01"])
-            #expect(try await CensusStore(pool).count().values.reduce(0, +) == 2)
+            #expect(try await RegistrationCountStore(pool).count().values.reduce(0, +) == 2)
         }
     }
 

@@ -93,7 +93,7 @@ import Testing
             #expect(try await keys.grant(of: "none") == nil)
             try await keys.touch("none")
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)
-            #expect(try await CensusStore(service).count().values.reduce(0, +) == 4)
+            #expect(try await RegistrationCountStore(service).count().values.reduce(0, +) == 4)
             let drained = try await OutboxStore(service).drain { .init(numbers: $0.map(\.number)) }
             #expect(drained.map { $0.lent == $0.settled && $0.lent > 0 } == true)
         }

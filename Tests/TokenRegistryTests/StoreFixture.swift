@@ -23,8 +23,8 @@ enum StoreFixture {
         _ user: String, _ token: String, _ provider: Provider = .apns, app: AppID = app,
         environment: ProviderEnvironment = .production, kind: RegistrationKind? = nil, on installation: String? = nil,
         scope: String? = nil, at: Timestamp? = nil
-    ) -> Claim {
-        Claim(
+    ) -> RegistrationRequest {
+        RegistrationRequest(
             app: app, user: UserID(rawValue: user)!, provider: provider, environment: environment,
             token: DeviceToken(secret: token), kind: kind,
             installation: installation.map { InstallationID(rawValue: $0)! },

@@ -62,7 +62,7 @@ struct Finding: Hashable, Sendable {
     }
 
     /// What becomes of it as soon as it is heard of. It is kept either way.
-    enum Standing: String, Sendable {
+    enum InitialState: String, Sendable {
         /// The registration is newer than the provider's word (`push-protocols` C.3): nothing follows.
         case stale
         /// It is judged when the minute it belongs to can be seen as a whole.
@@ -71,7 +71,7 @@ struct Finding: Hashable, Sendable {
         case published
     }
 
-    var standing: Standing {
+    var standing: InitialState {
         switch verdict {
         case .misplaced, .fidContradicted: .published
         case .suspect: .waiting

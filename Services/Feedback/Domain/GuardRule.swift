@@ -1,7 +1,7 @@
 import PushProtocol
 
 /// What happened on a lane in one minute.
-struct LaneMinute: Hashable, Sendable {
+struct RouteMinute: Hashable, Sendable {
     var minute: Timestamp
     /// People of whom an established registration was refused for the first time in the minutes looked at.
     var registrations: Int
@@ -71,7 +71,7 @@ struct GuardRule: Hashable, Sendable {
     /// The worst storm in `minutes`, if there is any.
     ///
     /// - Parameter usual: the share of refused tokens that is usual on the lane, from 0 to 1.
-    func storm(in minutes: [LaneMinute], usual: Double) -> Storm? {
+    func storm(in minutes: [RouteMinute], usual: Double) -> Storm? {
         let byMinute = Dictionary(minutes.map { ($0.minute, $0) }) { first, _ in first }
         return minutes.map { last in
             let first = byMinute[last.minute + .seconds(-60)]

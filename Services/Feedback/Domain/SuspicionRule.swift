@@ -1,7 +1,7 @@
 import PushProtocol
 
 /// What a piece of evidence comes to while its lane's guard is at rest.
-enum Judgement: Hashable, Sendable {
+enum Evaluation: Hashable, Sendable {
     case approve
     /// Not enough by itself; it counts when more comes.
     case keep
@@ -49,7 +49,7 @@ struct SuspicionRule: Hashable, Sendable {
     /// - Parameters:
     ///   - acceptedAt: when the provider last took a push on the lane, as far as is known.
     ///   - storms: when senders doubted the lane.
-    func judge(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [RouteHealth.BadTokenSpike]) -> Judgement {
+    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [RouteHealth.BadTokenSpike]) -> Evaluation {
         switch evidence.verdict {
         case .gone, .misplaced, .fidContradicted: return .approve
         case .fidGone: return evidence.suspicions > 0 ? .approve : .keep

@@ -2,7 +2,7 @@ import Messaging
 import PushProtocol
 import ServiceKit
 
-/// What providers say about registrations is kept, to be judged (``Judge``). Only corrections go out at once.
+/// What providers say about registrations is kept, to be judged (``EvidenceEvaluator``). Only corrections go out at once.
 struct OutcomeHandler: StageHandler {
     private let store: EvidenceStore
 

@@ -25,7 +25,8 @@ struct ConnectionFaultService: Service {
         repeat {
             guard (try? await clock.sleep(until: next)) != nil, faultInjection.isActive(id) else { return }
             simulator.apply(connectionFault)
-            let touched = ports.perform(connectionFault.actions, on: connectionFault.selection, of: connectionFault.ports)
+            let touched = ports.perform(
+                connectionFault.actions, on: connectionFault.selection, of: connectionFault.ports)
             faultInjection.recordRun(id, connections: touched)
             next += connectionFault.every ?? .zero
         } while connectionFault.every != nil && faultInjection.isActive(id)
@@ -80,7 +81,8 @@ final class FaultInjection: Sendable {
             guard var entry = state.entries[id] else { return }
             entry.times += 1
             entry.connections += connections
-            entry.isEnded = entry.connectionFault.every == nil || entry.connectionFault.count.map { entry.times >= $0 } ?? false
+            entry.isEnded =
+                entry.connectionFault.every == nil || entry.connectionFault.count.map { entry.times >= $0 } ?? false
             state.entries[id] = entry
         }
     }

@@ -28,7 +28,9 @@ struct IdleTimeoutService: Service {
     }
 
     /// Closes idle connections of a port and returns the updated observations.
-    private func endIdleConnections(at port: ProviderPort, idle: Duration, _ seen: [Int: ObservedConnection]) -> [Int: ObservedConnection] {
+    private func endIdleConnections(at port: ProviderPort, idle: Duration, _ seen: [Int: ObservedConnection]) -> [Int:
+        ObservedConnection]
+    {
         let now = ContinuousClock.now
         var current: [Int: ObservedConnection] = [:]
         for connection in ports.connections(of: port) {

@@ -49,7 +49,9 @@ struct CampaignsCommand: AsyncParsableCommand {
             }
         }
 
-        private static func find(_ id: UUID, in store: CampaignControlStore) async throws -> CampaignControlStore.CampaignSummary {
+        private static func find(_ id: UUID, in store: CampaignControlStore) async throws
+            -> CampaignControlStore.CampaignSummary
+        {
             guard let campaign = try await store.campaign(id) else {
                 throw CommandError("no campaign has the id \(id.uuidString.lowercased())")
             }
@@ -62,7 +64,9 @@ struct CampaignsCommand: AsyncParsableCommand {
             abstract: "Pause a campaign. Pushes in the senders' queues are still sent.")
         @OptionGroup var target: CampaignArgument
 
-        func run() async throws { try await target.apply(.pause, done: "paused", otherwise: "the campaign is not running") }
+        func run() async throws {
+            try await target.apply(.pause, done: "paused", otherwise: "the campaign is not running")
+        }
     }
 
     struct Resume: AsyncParsableCommand {
@@ -70,7 +74,9 @@ struct CampaignsCommand: AsyncParsableCommand {
             abstract: "Resume a paused campaign within a few seconds.")
         @OptionGroup var target: CampaignArgument
 
-        func run() async throws { try await target.apply(.resume, done: "resumed", otherwise: "the campaign is not paused") }
+        func run() async throws {
+            try await target.apply(.resume, done: "resumed", otherwise: "the campaign is not paused")
+        }
     }
 
     struct Cancel: AsyncParsableCommand {
@@ -78,7 +84,9 @@ struct CampaignsCommand: AsyncParsableCommand {
             abstract: "Cancel a campaign permanently. Pushes in the senders' queues are still sent.")
         @OptionGroup var target: CampaignArgument
 
-        func run() async throws { try await target.apply(.cancel, done: "cancelled", otherwise: "the campaign is finished") }
+        func run() async throws {
+            try await target.apply(.cancel, done: "cancelled", otherwise: "the campaign is finished")
+        }
     }
 
     /// The campaign argument of a command.
@@ -86,7 +94,9 @@ struct CampaignsCommand: AsyncParsableCommand {
         @Argument(help: "The campaign's id, as `list` prints it.") var campaign: String
 
         func id() throws -> UUID {
-            guard let id = UUID(uuidString: campaign) else { throw CommandError("“\(campaign)” is not a campaign's id") }
+            guard let id = UUID(uuidString: campaign) else {
+                throw CommandError("“\(campaign)” is not a campaign's id")
+            }
             return id
         }
 

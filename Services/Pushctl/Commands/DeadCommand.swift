@@ -21,7 +21,9 @@ struct DeadCommand: AsyncParsableCommand {
             let queues = WorkQueue.all(apps: try apps.load().ids)
             let counts = try await DeadCommand.withDeadLetters { letters in
                 var counts: [(WorkQueue, Int)] = []
-                for queue in queues { if let depth = try await letters.depth(of: queue) { counts.append((queue, depth)) } }
+                for queue in queues {
+                    if let depth = try await letters.depth(of: queue) { counts.append((queue, depth)) }
+                }
                 return counts.filter { $0.1 > 0 }
             }
             if counts.isEmpty { print("there are no dead letters") }
@@ -85,7 +87,8 @@ struct DeadCommand: AsyncParsableCommand {
         ) async throws -> (letters: [DeadLetter], foreign: Int) {
             let queues = WorkQueue.all(apps: try apps.load().ids)
             guard let queue = queues.first(where: { [$0.name, $0.deadName].contains(queue) }) else {
-                throw CommandError("“\(queue)” is not a stage's queue; pushctl dead list prints the queues with dead letters")
+                throw CommandError(
+                    "“\(queue)” is not a stage's queue; pushctl dead list prints the queues with dead letters")
             }
             let (id, reason, most) = (id, reason, most)
             return try await DeadCommand.withDeadLetters { letters in
@@ -109,7 +112,8 @@ struct DeadCommand: AsyncParsableCommand {
         try await withBroker { administrator in
             let transactionChannel = try AMQPTransactionChannel(try brokerConfiguration(), logger: Environment.logger)
             do {
-                let result = try await body(DeadLetterIterator(administrator: administrator, transactionChannel: transactionChannel))
+                let result = try await body(
+                    DeadLetterIterator(administrator: administrator, transactionChannel: transactionChannel))
                 await transactionChannel.close()
                 return result
             } catch {

@@ -29,7 +29,9 @@ struct FeedbackCommand: AsyncParsableCommand {
         @Flag(help: "Everything in quarantine. Resets the guards until the next spike.")
         var all = false
 
-        func selected() throws -> QuarantineStore.RegistrationSelection { try Self.selected(devices: devices, all: all) }
+        func selected() throws -> QuarantineStore.RegistrationSelection {
+            try Self.selected(devices: devices, all: all)
+        }
 
         static func selected(devices: [String], all: Bool) throws -> QuarantineStore.RegistrationSelection {
             switch (devices.isEmpty, all) {

@@ -30,7 +30,9 @@ struct KeysCommand: AsyncParsableCommand {
             let app = try scope()
             let service = options.service
             let operations = try may.map(service.operation)
-            guard days.map({ (1...36_500).contains($0) }) ?? true else { throw CommandError("--days must be 1 to 36500") }
+            guard days.map({ (1...36_500).contains($0) }) ?? true else {
+                throw CommandError("--days must be 1 to 36500")
+            }
             let expiry = days.map { Date().addingTimeInterval(Double($0) * 86_400) }
             var random = SystemRandomNumberGenerator()
             let key = APIKey(using: &random)
@@ -100,7 +102,8 @@ extension APIKeyService {
     /// Parses an operation that keys of this service may have.
     func operation(_ word: String) throws(CommandError) -> APIKey.Operation {
         guard let operation = APIKey.Operation(rawValue: word), operations.contains(operation) else {
-            throw CommandError("--may for \(rawValue) must be one of \(operations.map(\.rawValue).joined(separator: ", "))")
+            throw CommandError(
+                "--may for \(rawValue) must be one of \(operations.map(\.rawValue).joined(separator: ", "))")
         }
         return operation
     }

@@ -22,7 +22,8 @@ struct MigrateCommand: AsyncParsableCommand {
             for (schema, service) in Self.schemas {
                 let directory = "\(migrations)/\(service)/Storage/Migrations"
                 guard FileManager.default.fileExists(atPath: directory) else {
-                    throw CommandError("\(directory): no such folder; --migrations names the folder that contains \(service)")
+                    throw CommandError(
+                        "\(directory): no such folder; --migrations names the folder that contains \(service)")
                 }
                 let applied = try await PostgresMigrator.migrate(
                     schema: schema, directory: directory, configuration: configuration, logger: Environment.logger)

@@ -42,7 +42,9 @@ struct PublishCommand: AsyncParsableCommand {
     /// Reads a file, or standard input for `-`.
     static func read(_ file: String) throws -> [UInt8] {
         if file == "-" { return Array(try FileHandle.standardInput.readToEnd() ?? Data()) }
-        guard let data = FileManager.default.contents(atPath: file) else { throw CommandError("\(file): cannot be read") }
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandError("\(file): cannot be read")
+        }
         return Array(data)
     }
 }

@@ -24,7 +24,8 @@ struct RuleCountsCommand: AsyncParsableCommand {
         let counts = try await withDatabase { try await CountStore($0).counts(of: app, in: window) }
         for line in counts.lines { print(line) }
         if counts.countedAt == nil {
-            FileHandle.standardError.write(Data("no hour in this range has been counted; check that rules is running\n".utf8))
+            FileHandle.standardError.write(
+                Data("no hour in this range has been counted; check that rules is running\n".utf8))
         }
     }
 

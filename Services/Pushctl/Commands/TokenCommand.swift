@@ -26,7 +26,9 @@ struct TokenCommand: AsyncParsableCommand {
             guard let bearer = configured.bearer.first(where: { $0.algorithm == .hs256 }) else {
                 throw CommandError("the app \(app) has no HS256 bearer key; tokens can be minted only with one")
             }
-            guard case .file(let path) = bearer.keys else { throw CommandError("the app \(app) has no secret in a file") }
+            guard case .file(let path) = bearer.keys else {
+                throw CommandError("the app \(app) has no secret in a file")
+            }
             guard let secret = try? String(contentsOfFile: path, encoding: .utf8) else {
                 throw CommandError("\(path): cannot be read")
             }

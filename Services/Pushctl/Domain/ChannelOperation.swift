@@ -78,7 +78,8 @@ enum ChannelOperation: Hashable, Sendable {
             case "TopicMismatch": "the signing key is not for this bundle id"
             case "CannotCreateChannelConfig":
                 "an app may have 10,000 channels in an environment; delete unused ones"
-            case "ChannelNotRegistered", "BadChannelId": "no such channel in this environment; each environment has its own ids"
+            case "ChannelNotRegistered", "BadChannelId":
+                "no such channel in this environment; each environment has its own ids"
             case "InvalidProviderToken", "BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken":
                 "check key-id, team-id, key-file and the key's environment in the apps file"
             default: nil

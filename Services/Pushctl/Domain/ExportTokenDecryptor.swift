@@ -30,7 +30,9 @@ struct ExportTokenDecryptor: Sendable {
         while let start = rest.first(mark) {
             result += rest[..<start]
             rest = rest[(start + mark.count)...]
-            guard let end = rest.first(mark) else { throw CommandError("the database ended a line early; export again") }
+            guard let end = rest.first(mark) else {
+                throw CommandError("the database ended a line early; export again")
+            }
             result += written(try token(in: rest[..<end]))
             rest = rest[(end + mark.count)...]
         }

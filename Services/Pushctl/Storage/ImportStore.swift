@@ -37,7 +37,8 @@ struct ImportStore: Sendable {
             )
         }
         let proof = try row.decode(String?.self, at: 1) ?? ""
-        let isSame = (try? cipher.open(proof, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)) != nil
+        let isSame =
+            (try? cipher.open(proof, device: TokenCipher.KeyCheck.device, app: TokenCipher.KeyCheck.app)) != nil
         guard isSame else {
             throw CommandError(
                 "the key “\(key)” in the key file differs from the registry's; use the registry's file"
@@ -62,7 +63,9 @@ struct ImportStore: Sendable {
             """
             SELECT started_at, line, position, taken, void, refused, finished_at FROM registry.import WHERE id = \(file)
             """)
-        guard let row = rows.first else { throw CommandError("the import was removed from registry.import; start it again") }
+        guard let row = rows.first else {
+            throw CommandError("the import was removed from registry.import; start it again")
+        }
         return ImportState(
             startedAt: try row.decode(Date.self, at: 0), line: try row.decode(Int.self, at: 1),
             position: try row.decode(Int.self, at: 2), taken: try row.decode(Int.self, at: 3),

@@ -46,7 +46,9 @@ struct ChannelManagementClient {
         guard
             let token = try? await APNsProviderToken.sign(
                 pem: pem, keyID: key.keyID, teamID: key.teamID, issuedAt: now)
-        else { throw CommandError("\(key.keyFile): is not an ES256 signing key (PKCS#8 PEM, as downloaded from Apple)") }
+        else {
+            throw CommandError("\(key.keyFile): is not an ES256 signing key (PKCS#8 PEM, as downloaded from Apple)")
+        }
         var request = FetchRequest(
             method: operation.method, url: url + operation.path(bundle: bundle),
             headers: [("authorization", "bearer \(token)")] + operation.headers, body: try operation.body())

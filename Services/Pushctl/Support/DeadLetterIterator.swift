@@ -15,7 +15,9 @@ struct DeadLetterIterator {
     var now: @Sendable () -> Timestamp = { .now }
 
     /// The number of messages in a dead-letter queue; `nil` if it does not exist.
-    func depth(of queue: WorkQueue) async throws(AMQPError) -> Int? { try await transactionChannel.depth(of: queue.deadName) }
+    func depth(of queue: WorkQueue) async throws(AMQPError) -> Int? {
+        try await transactionChannel.depth(of: queue.deadName)
+    }
 
     /// - Parameters:
     ///   - most: the maximum number of messages to read, of those in the queue now.

@@ -9,7 +9,9 @@ enum DeadLetterReport {
         if let failedAt = letter.failedAt { parts.append(RFC3339.seconds(from: failedAt.date)) }
         if let attempt = letter.attempt { parts.append(attempt == 1 ? "1 attempt" : "\(attempt) attempts") }
         parts.append(letter.reason)
-        if let foreignRoutingKey = letter.foreignRoutingKey { parts.append("written by another stage, as \(foreignRoutingKey)") }
+        if let foreignRoutingKey = letter.foreignRoutingKey {
+            parts.append("written by another stage, as \(foreignRoutingKey)")
+        }
         if let routingKey = letter.routingKey { parts.append(routingKey) }
         if let correlation = letter.correlation { parts.append("event \(correlation)") }
         parts.append("message \(letter.id ?? "without an id")")

@@ -2,7 +2,9 @@ import Dispatch
 import Foundation
 
 /// Cancels `body` on SIGINT and SIGTERM.
-func withSignalCancellation<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) async throws -> Result {
+func withSignalCancellation<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) async throws
+    -> Result
+{
     let task = Task { try await body() }
     let sources = [SIGINT, SIGTERM].map { number in
         signal(number, SIG_IGN)

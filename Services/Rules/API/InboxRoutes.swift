@@ -9,7 +9,7 @@ struct InboxRoutes: Sendable {
     static let largestPage = 200
 
     let store: InboxStore
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
@@ -58,7 +58,7 @@ struct InboxRoutes: Sendable {
     }
 
     private func json(_ item: InboxItem) -> JSONValue {
-        item.json(type: shelf.book.ruleSets[item.saying.app]?.rule(named: item.saying.rule)?.policy.type)
+        item.json(type: currentRules.ruleSets.ruleSets[item.rendered.app]?.rule(named: item.rendered.rule)?.policy.type)
     }
 
     private func id(_ context: BasicRequestContext) throws(APIError) -> UUID {

@@ -5,7 +5,7 @@ import PushProtocol
 /// `/v1/preferences`: what the caller has chosen, and what there is to choose.
 struct PreferenceRoutes: Sendable {
     let store: PreferenceStore
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     let gate: BearerAuthenticator
     let now: @Sendable () async throws -> Timestamp
 
@@ -13,14 +13,14 @@ struct PreferenceRoutes: Sendable {
         router.get("v1/preferences") { request, context in
             await gate.answer(request, context) { caller in
                 let settings = try await store.settings(of: PersonKey(caller))
-                return .json(.ok, .preferences(settings, house(of: caller)))
+                return .json(.ok, .preferences(settings, defaults(of: caller)))
             }
         }
         router.patch("v1/preferences") { request, context in
             await gate.answer(request, context) { caller in
                 let patch = try await request.read(
                     atMost: PreferencesPatch.maximumSize, as: PreferencesPatch.mediaType, PreferencesPatch.init)
-                let (house, now) = (house(of: caller), try await now())
+                let (defaults, now) = (defaults(of: caller), try await now())
                 let settings = try await store.change(PersonKey(caller)) { settings in
                     let changed: PersonalSettings
                     do throws(WireError) { changed = try patch.applied(to: settings, now: now) } catch {
@@ -29,17 +29,19 @@ struct PreferenceRoutes: Sendable {
                     if let excess = try PreferencesPatch.excess(before: settings, after: changed) {
                         throw APIError(status: .unprocessableContent, message: excess.description)
                     }
-                    if let contradiction = patch.contradiction(house, after: changed, now: now) {
+                    if let contradiction = patch.contradiction(defaults, after: changed, now: now) {
                         throw APIError(status: .unprocessableContent, message: contradiction.description)
                     }
                     return changed
                 }
-                return .json(.ok, .preferences(settings, house))
+                return .json(.ok, .preferences(settings, defaults))
             }
         }
     }
 
-    private func house(of caller: Caller) -> HouseRules { shelf.book.ruleSets[caller.app]?.house ?? HouseRules() }
+    private func defaults(of caller: Caller) -> AppDefaults {
+        currentRules.ruleSets.ruleSets[caller.app]?.defaults ?? AppDefaults()
+    }
 }
 
 extension PersonKey {
@@ -64,10 +66,10 @@ extension Request {
 
 extension JSONValue {
     /// What is chosen, and what there is to choose with its effective values.
-    fileprivate static func preferences(_ settings: PersonalSettings, _ house: HouseRules) -> JSONValue {
-        let types = house.types.map { name, type -> (String, JSONValue) in
+    fileprivate static func preferences(_ settings: PersonalSettings, _ defaults: AppDefaults) -> JSONValue {
+        let types = defaults.types.map { name, type -> (String, JSONValue) in
             func isOn(_ channel: PersonalSettings.Channel) -> JSONValue {
-                .bool(type.isCritical || settings.wants(name, by: channel, house))
+                .bool(type.isCritical || settings.wants(name, by: channel, defaults))
             }
             let ways = PersonalSettings.Channel.allCases.map { ($0.rawValue, isOn($0)) }
             return (
@@ -85,7 +87,7 @@ extension JSONValue {
             "enabled": .bool(settings.isOn),
             "channels": .object(Dictionary(channels) { first, _ in first }),
             "types": .object(Dictionary(types) { first, _ in first }),
-            "zone": .string((settings.zone ?? house.zone).name),
+            "zone": .string((settings.zone ?? defaults.zone).name),
         ]
     }
 }

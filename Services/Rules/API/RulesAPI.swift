@@ -11,10 +11,10 @@ struct RulesAPI: Sendable {
     let pool: PostgresPool
     /// The pool of operators' routes. It is separate, so that their statements take no connection from users and stages.
     let operators: PostgresPool
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     let gate: BearerAuthenticator
     let keys: APIKeyAuthenticator
-    let hub: InboxHub
+    let inboxFeed: InboxFeed
     /// The time that processes share (``DatabaseClock``).
     let now: @Sendable () async throws -> Timestamp
 
@@ -27,9 +27,10 @@ struct RulesAPI: Sendable {
     /// The routes alone, without the refusals of other methods.
     var routes: Router<BasicRequestContext> {
         let router = Router(context: BasicRequestContext.self)
-        PreferenceRoutes(store: PreferenceStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
-        InboxRoutes(store: InboxStore(pool: pool), shelf: shelf, gate: gate, now: now).add(to: router)
-        StreamRoutes(hub: hub, shelf: shelf, gate: gate).add(to: router)
+        PreferenceRoutes(store: PreferenceStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(
+            to: router)
+        InboxRoutes(store: InboxStore(pool: pool), currentRules: currentRules, gate: gate, now: now).add(to: router)
+        StreamRoutes(inboxFeed: inboxFeed, currentRules: currentRules, gate: gate).add(to: router)
         PresenceRoutes(
             presence: PresenceStore(pool: pool), receipts: ReceiptStore(pool: pool), gate: gate, now: now
         ).add(to: router)

@@ -17,18 +17,18 @@ final class StreamRoutes: Sendable {
     /// How long clients wait before they connect again, in milliseconds.
     static let retry = 2000
 
-    private let hub: InboxHub
-    private let shelf: RuleShelf
+    private let inboxFeed: InboxFeed
+    private let currentRules: CurrentRules
     private let gate: BearerAuthenticator
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let open = Mutex<(all: Int, of: [PersonKey: Int])>((0, [:]))
 
     init(
-        hub: InboxHub, shelf: RuleShelf, gate: BearerAuthenticator,
+        inboxFeed: InboxFeed, currentRules: CurrentRules, gate: BearerAuthenticator,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
-        self.hub = hub
-        self.shelf = shelf
+        self.inboxFeed = inboxFeed
+        self.currentRules = currentRules
         self.gate = gate
         self.uptime = uptime
     }
@@ -37,8 +37,8 @@ final class StreamRoutes: Sendable {
         router.get("v1/inbox/stream") { request, context in
             await self.gate.answer(request, context) { caller in
                 let person = PersonKey(caller)
-                let listener = try await self.hub.listener(person, after: try self.place(request))
-                let seat = try self.seat(person)
+                let listener = try await self.inboxFeed.listener(person, after: try self.place(request))
+                let slot = try self.slot(person)
                 return Response(
                     status: .ok,
                     headers: [
@@ -47,7 +47,7 @@ final class StreamRoutes: Sendable {
                         .accelBuffering: "no",
                     ],
                     body: ResponseBody { writer in
-                        defer { seat.leave() }
+                        defer { slot.leave() }
                         await self.write(to: &writer, listener)
                         try await writer.finish(nil)
                     })
@@ -56,9 +56,9 @@ final class StreamRoutes: Sendable {
     }
 
     /// The last event that the client has.
-    private func place(_ request: Request) throws(APIError) -> NewsPlace? {
+    private func place(_ request: Request) throws(APIError) -> FeedCursor? {
         guard let text = request.headers[.lastEventID], !text.isEmpty else { return nil }
-        guard let place = NewsPlace(text) else {
+        guard let place = FeedCursor(text) else {
             throw APIError(
                 status: .badRequest,
                 message: "the header Last-Event-ID is none of the ids of this stream; leave it out to begin now")
@@ -67,7 +67,7 @@ final class StreamRoutes: Sendable {
     }
 
     /// Writes until the client is gone or too slow, its time is over, or the service shuts down.
-    private func write(to writer: inout any ResponseBodyWriter, _ listener: NewsStore.Listener) async {
+    private func write(to writer: inout any ResponseBodyWriter, _ listener: InboxFeedStore.Listener) async {
         let end = uptime() + Self.lifetime
         var listener = listener
         var text = "retry: \(Self.retry)\n\n"
@@ -77,7 +77,7 @@ final class StreamRoutes: Sendable {
                 guard await Self.write(text, to: &writer) else { return }
             }
             guard uptime() < end else { return }
-            let word = await cancelWhenGracefulShutdown { [hub, listener] in await hub.next(for: listener) }
+            let word = await cancelWhenGracefulShutdown { [inboxFeed, listener] in await inboxFeed.next(for: listener) }
             switch word {
             case .news(let items, let last):
                 text = items.map(event).joined()
@@ -92,16 +92,16 @@ final class StreamRoutes: Sendable {
         (try? await writer.write(ByteBuffer(string: text))) != nil
     }
 
-    private func event(_ news: NewsStore.Item) -> String {
-        let saying = news.item.saying
-        let type = shelf.book.ruleSets[saying.app]?.rule(named: saying.rule)?.policy.type
+    private func event(_ news: InboxFeedStore.Item) -> String {
+        let rendered = news.item.rendered
+        let type = currentRules.ruleSets.ruleSets[rendered.app]?.rule(named: rendered.rule)?.policy.type
         // No newline is left in JSON; a value always encodes.
         let data = String(decoding: (try? WireCoding.encode(news.item.json(type: type))) ?? [], as: UTF8.self)
         return "event: item\nid: \(news.place.text)\ndata: \(data)\n\n"
     }
 
     /// A place for one stream, as long as there is one.
-    private func seat(_ person: PersonKey) throws(APIError) -> Seat {
+    private func slot(_ person: PersonKey) throws(APIError) -> StreamSlot {
         let refusal = open.withLock { open -> APIError? in
             guard open.of[person, default: 0] < Self.mostOfOne else {
                 return APIError(
@@ -116,7 +116,7 @@ final class StreamRoutes: Sendable {
             return nil
         }
         if let refusal { throw refusal }
-        return Seat { [weak self] in
+        return StreamSlot { [weak self] in
             self?.open.withLock { open in
                 open.all -= 1
                 let left = (open.of[person] ?? 1) - 1
@@ -125,11 +125,11 @@ final class StreamRoutes: Sendable {
         }
     }
 
-    private static var heartbeatSeconds: Int64 { InboxHub.heartbeat.components.seconds }
+    private static var heartbeatSeconds: Int64 { InboxFeed.heartbeat.components.seconds }
 }
 
 /// Given back once, however it ends: a response may be dropped before anything of it is written.
-private final class Seat: Sendable {
+private final class StreamSlot: Sendable {
     private let give: @Sendable () -> Void
     private let isGiven = Mutex(false)
 

@@ -10,7 +10,7 @@ struct NotificationDraft: Hashable, Sendable {
     /// What is pushed instead of the content, where not everything may leave the house.
     var preview: Content? = nil
     /// Where it is not the same for everybody.
-    var voices: Voices? = nil
+    var localizer: RecipientLocalizer? = nil
     var expiresAfter: Duration?
     var delivery: DeliveryPolicy? = nil
     /// Which of a person's tokens are meant, of the kinds that there may be several of.
@@ -18,7 +18,7 @@ struct NotificationDraft: Hashable, Sendable {
     /// Each recipient's badge is how much they have not read.
     var countsUnread = false
     /// Whether people notice it, and may not want it.
-    var isNoise = true
+    var isUserVisible = true
     var policy = Rule.Policy()
     /// What it can be muted by, the widest first.
     var mutes: [String] = []
@@ -26,7 +26,7 @@ struct NotificationDraft: Hashable, Sendable {
     /// Users, each once.
     var recipients: [Recipient]
     /// Groups whose members hear of it too.
-    var circles: [Circle] = []
+    var groupReferences: [GroupReference] = []
     /// Instead of both.
     var audience: Audience.Members? = nil
     var followed: Broadcast.Destination? = nil
@@ -42,7 +42,7 @@ struct NotificationDraft: Hashable, Sendable {
     }
 
     /// Whether it is for anybody.
-    var isForSomebody: Bool { !recipients.isEmpty || !circles.isEmpty || audience != nil || followed != nil }
+    var isForSomebody: Bool { !recipients.isEmpty || !groupReferences.isEmpty || audience != nil || followed != nil }
 
     struct Recipient: Hashable, Sendable {
         var user: UserID
@@ -53,22 +53,22 @@ struct NotificationDraft: Hashable, Sendable {
     ///
     /// Every id is derived from the event, the rule and the recipient, so a redelivery of the event makes the same ones.
     /// The rule stands in them with its app: two apps may take one upstream's event and name their rules alike.
-    func statement(about event: DomainEvent, arrivedAt arrival: Timestamp) -> EventCase.Statement {
+    func pending(about event: DomainEvent, arrivedAt arrival: Timestamp) -> EventCase.PendingNotification {
         let rule = "\(event.app)/\(rule)"
-        return EventCase.Statement(
-            saying: Saying(
+        return EventCase.PendingNotification(
+            rendered: RenderedNotification(
                 id: DerivedID.uuid5(DerivedID.namespace, ["saying", event.source, event.id, rule]), app: event.app,
                 rule: self.rule, lane: lane, content: content, preview: preview, mutes: mutes,
                 expiresAt: expiration(of: event, arrivedAt: arrival), delivery: delivery, scope: scope,
                 correlation: event.id, traceparent: event.traceparent),
-            policy: policy, isNoise: isNoise, countsUnread: countsUnread,
+            policy: policy, isUserVisible: isUserVisible, countsUnread: countsUnread,
             recipients: recipients.map { recipient in
                 Notification.Recipient(
                     user: recipient.user,
                     notification: DerivedID.notification(
                         source: event.source, event: event.id, rule: rule, recipient: recipient.user),
                     badge: recipient.badge)
-            }, source: event.source, terms: terms, voices: voices, circles: circles,
+            }, source: event.source, terms: terms, localizer: localizer, groupReferences: groupReferences,
             audience: audience.map { members in
                 Audience(
                     campaign: DerivedID.uuid5(DerivedID.namespace, ["campaign", event.source, event.id, rule]),
@@ -84,8 +84,8 @@ struct NotificationDraft: Hashable, Sendable {
 
     /// The messages that carry it if nobody minds.
     func notifications(about event: DomainEvent, arrivedAt arrival: Timestamp) -> [Notification] {
-        let statement = statement(about: event, arrivedAt: arrival)
-        return statement.notifications(to: statement.recipients, quietly: false)
+        let pending = pending(about: event, arrivedAt: arrival)
+        return pending.notifications(to: pending.recipients, quietly: false)
     }
 
     /// The earlier of what the rule allows and what the event allows.

@@ -11,7 +11,7 @@ extension Rule {
         var presence: Presence = .ignored
         /// Names of caps of the file, all of which must allow it and all of which it is charged to.
         var caps: [String] = []
-        var surplus: Surplus = .inbox
+        var overflow: Overflow = .inbox
         var quietHours: QuietHours = .hold
         /// The longest that it is held, for whatever reason, before it is left to the inbox.
         var holdFor = Policy.usualHold
@@ -38,7 +38,7 @@ extension Rule {
         }
 
         /// What becomes of more than a cap allows.
-        enum Surplus: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
+        enum Overflow: String, Hashable, Sendable, CaseIterable { case inbox, hold, digest }
 
         /// What becomes of it in quiet hours.
         enum QuietHours: String, Hashable, Sendable, CaseIterable {
@@ -68,7 +68,7 @@ extension Rule {
         }
 
         /// Whether everything of it is summed up, rather than only what is too much.
-        var sumsUpAll: Bool { digest != nil && surplus != .digest }
+        var sumsUpAll: Bool { digest != nil && overflow != .digest }
     }
 }
 

@@ -1,7 +1,7 @@
 import PushProtocol
 
 /// What a rule says in one voice.
-struct Utterance: Hashable, Sendable {
+struct RenderedText: Hashable, Sendable {
     var content: Content
     /// What is pushed instead, where not everything may leave the house.
     var preview: Content?
@@ -19,23 +19,23 @@ extension Rule {
     static let maximumCollapseKey = 64
 
     /// What it says about one event, in the voice of the scope.
-    func utterance(_ scope: Scope, house: Language) throws(PlacedProblem) -> Utterance {
-        let wording = wording(in: scope.voice.language, house: house)
-        let content = try content(wording, scope, place: "say")
-        return Utterance(content: content, preview: try preview(of: content, wording, scope))
+    func renderedText(_ scope: Scope, defaults: Language) throws(PlacedProblem) -> RenderedText {
+        let messageTemplate = messageTemplate(in: scope.localization.language, defaults: defaults)
+        let content = try content(messageTemplate, scope, place: "say")
+        return RenderedText(content: content, preview: try preview(of: content, messageTemplate, scope))
     }
 
     /// The words for a language: the nearest there are.
-    func wording(in language: Language, house: Language) -> Wording {
+    func messageTemplate(in language: Language, defaults: Language) -> MessageTemplate {
         guard !say.translations.isEmpty,
-            let chosen = language.choice(of: Array(say.translations.keys) + [house]),
+            let chosen = language.choice(of: Array(say.translations.keys) + [defaults]),
             let translation = say.translations[chosen]
         else { return say }
         return say.overlaid(by: translation)
     }
 
     /// What these words say; also those of a summary.
-    func content(_ say: Wording, _ scope: Scope, place: String) throws(PlacedProblem) -> Content {
+    func content(_ say: MessageTemplate, _ scope: Scope, place: String) throws(PlacedProblem) -> Content {
         func text(_ template: Template?, _ place: String, limit: Int = .max) throws(PlacedProblem) -> String? {
             guard let template else { return nil }
             do {
@@ -59,7 +59,7 @@ extension Rule {
     }
 
     /// What strangers may read instead of it.
-    func preview(of content: Content, _ say: Wording, _ scope: Scope) throws(PlacedProblem) -> Content? {
+    func preview(of content: Content, _ say: MessageTemplate, _ scope: Scope) throws(PlacedProblem) -> Content? {
         var preview = content
         switch how.privacy {
         case .full: return Optional.none
@@ -101,7 +101,7 @@ extension Rule {
     }
 
     private func data(
-        _ say: Wording, _ scope: Scope, place: String
+        _ say: MessageTemplate, _ scope: Scope, place: String
     ) throws(PlacedProblem) -> [String: JSONValue]? {
         guard let members = say.data else { return nil }
         return try DataTemplate.object(members).render(scope, place: "\(place).data")?.object
@@ -128,10 +128,10 @@ extension Rule {
     }
 }
 
-extension Rule.Wording {
+extension Rule.MessageTemplate {
     /// These words, and those of a translation where it has its own.
-    func overlaid(by translation: Rule.Wording) -> Rule.Wording {
-        Rule.Wording(
+    func overlaid(by translation: Rule.MessageTemplate) -> Rule.MessageTemplate {
+        Rule.MessageTemplate(
             title: translation.title ?? title, subtitle: translation.subtitle ?? subtitle,
             body: translation.body ?? body, deepLink: translation.deepLink ?? deepLink,
             image: translation.image ?? image, data: translation.data ?? data,

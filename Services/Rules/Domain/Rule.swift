@@ -11,8 +11,8 @@ struct Rule: Hashable, Sendable {
     /// Instead of them.
     var audience: AudienceSelector?
     var following: Following?
-    var say: Wording
-    var how: Manner
+    var say: MessageTemplate
+    var how: DeliveryOptions
     var policy = Policy()
 
     /// Which events it speaks about.
@@ -40,20 +40,20 @@ struct Rule: Hashable, Sendable {
     }
 
     /// The words. Members are named as in ``Content``.
-    struct Wording: Hashable, Sendable {
+    struct MessageTemplate: Hashable, Sendable {
         var title: Template?
         var subtitle: Template?
         var body: Template?
         var deepLink: Template?
         var image: Template?
         var data: [DataTemplate.Member]?
-        /// What is pushed instead of it where ``Manner/privacy`` is not full; without variables.
+        /// What is pushed instead of it where ``DeliveryOptions/privacy`` is not full; without variables.
         var preview: Preview?
         /// What stands beside `aps`, for kinds that have nothing else.
         var payload: [DataTemplate.Member]?
         var activity: Activity?
         /// In other languages than the file's: what is absent in one of them is as it is here.
-        var translations: [Language: Wording] = [:]
+        var translations: [Language: MessageTemplate] = [:]
 
         /// What strangers may read on a locked screen.
         struct Preview: Hashable, Sendable {
@@ -63,7 +63,7 @@ struct Rule: Hashable, Sendable {
     }
 
     /// The manner of delivery.
-    struct Manner: Hashable, Sendable {
+    struct DeliveryOptions: Hashable, Sendable {
         /// What leaves the house. The inbox always has all of it.
         enum Privacy: String, Hashable, Sendable, CaseIterable {
             case full

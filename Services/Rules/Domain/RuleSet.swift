@@ -9,7 +9,7 @@ struct RuleSet: Sendable {
     /// The event types the app knows, those included that nobody is told about.
     let events: Set<String>
     /// What holds for all rules.
-    let house: HouseRules
+    let defaults: AppDefaults
     let rules: [Rule]
     /// How events tell about people.
     let signals: [SignalSource]
@@ -20,13 +20,13 @@ struct RuleSet: Sendable {
     private let positions: [String: Int]
 
     init(
-        app: AppID, version: UUID, events: Set<String>, house: HouseRules = HouseRules(), rules: [Rule],
+        app: AppID, version: UUID, events: Set<String>, defaults: AppDefaults = AppDefaults(), rules: [Rule],
         signals: [SignalSource] = [], memberships: [MembershipSource] = []
     ) {
         self.app = app
         self.version = version
         self.events = events
-        self.house = house
+        self.defaults = defaults
         self.rules = rules
         self.signals = signals
         self.memberships = memberships
@@ -74,7 +74,7 @@ struct RuleSet: Sendable {
         let scope = scope(of: event, now: now)
         for rule in rules(for: event) {
             do {
-                let draft = try rule.draft(scope, house)
+                let draft = try rule.draft(scope, defaults)
                 if draft.isForSomebody { drafts.append(draft) }
             } catch {
                 throw RenderError(rule: rule.name, place: error.place, problem: error.problem)
@@ -90,12 +90,12 @@ struct RuleSet: Sendable {
         guard let rule = rule(named: name), rule.when.events.contains(event.type), rule.when.holds(event) else {
             return nil
         }
-        let draft = try rule.draft(scope(of: event, now: now), house)
+        let draft = try rule.draft(scope(of: event, now: now), defaults)
         return draft.isForSomebody ? draft : nil
     }
 
     private func scope(of event: DomainEvent, now: Timestamp) -> Scope {
-        var scope = Scope(event: event, voice: house.voice)
+        var scope = Scope(event: event, localization: defaults.localization)
         if event.time == nil { scope.moment = now }
         return scope
     }
@@ -103,33 +103,34 @@ struct RuleSet: Sendable {
 
 extension Rule {
     /// What it says about one event, and to whom.
-    fileprivate func draft(_ scope: Scope, _ house: HouseRules) throws(PlacedProblem) -> NotificationDraft {
+    fileprivate func draft(_ scope: Scope, _ defaults: AppDefaults) throws(PlacedProblem) -> NotificationDraft {
         var draft = NotificationDraft(
             rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
-            delivery: how.delivery, countsUnread: how.countsUnread, isNoise: noticeability != .none, policy: policy,
-            recipients: try recipients(scope), circles: try circles(scope), audience: try crowd(scope),
+            delivery: how.delivery, countsUnread: how.countsUnread, isUserVisible: visibility != .none, policy: policy,
+            recipients: try recipients(scope), groupReferences: try groupReferences(scope),
+            audience: try largeAudience(scope),
             followed: try followed(scope))
         guard draft.isForSomebody else { return draft }
         draft.scope = try tokenScope(scope)
-        let utterance = try utterance(scope, house: house.language)
-        draft.content = utterance.content
-        draft.preview = utterance.preview
+        let renderedText = try renderedText(scope, defaults: defaults.language)
+        draft.content = renderedText.content
+        draft.preview = renderedText.preview
         draft.mutes = try mutes(scope)
         draft.terms = try terms(scope)
-        draft.voices = Voices(self, scope, house: house)
-        try draft.voices?.check()
-        try checkSummary(draft.terms, scope, house)
+        draft.localizer = RecipientLocalizer(self, scope, defaults: defaults)
+        try draft.localizer?.check()
+        try checkSummary(draft.terms, scope, defaults)
         return draft
     }
 
     /// What a summary would lack of this event is the event's mistake now, and nobody's later.
     private func checkSummary(
-        _ terms: NotificationDraft.Terms, _ scope: Scope, _ house: HouseRules
+        _ terms: NotificationDraft.Terms, _ scope: Scope, _ defaults: AppDefaults
     ) throws(PlacedProblem) {
         guard let digest = policy.digest, let entry = terms.entry else { return }
-        for language in [house.language] + digest.say.translations.keys {
-            let voice = Voice(language: language, zone: house.zone)
-            _ = try summary(digest, of: [entry.values], voice, house: house.language)
+        for language in [defaults.language] + digest.say.translations.keys {
+            let localization = Localization(language: language, zone: defaults.zone)
+            _ = try summary(digest, of: [entry.values], localization, defaults: defaults.language)
         }
     }
 

@@ -9,7 +9,7 @@ import PushProtocol
 /// the event back; it is not decided again, but what was decided is published again under the same ids. Only an event
 /// whose every notification has been answered is passed over. So nothing is lost, and nothing is kept or charged twice.
 struct EventHandler: StageHandler {
-    let shelf: RuleShelf
+    let currentRules: CurrentRules
     let store: DecisionStore
     private let bulkThrottle: BulkThrottle
     /// The clock that expirations, caps and quiet hours are held against: the time that processes share
@@ -17,10 +17,10 @@ struct EventHandler: StageHandler {
     let now: @Sendable () async throws -> Timestamp
 
     init(
-        shelf: RuleShelf, store: DecisionStore, bulkThrottle: BulkThrottle = BulkThrottle(),
+        currentRules: CurrentRules, store: DecisionStore, bulkThrottle: BulkThrottle = BulkThrottle(),
         now: @escaping @Sendable () async throws -> Timestamp
     ) {
-        self.shelf = shelf
+        self.currentRules = currentRules
         self.store = store
         self.bulkThrottle = bulkThrottle
         self.now = now
@@ -51,8 +51,8 @@ struct EventHandler: StageHandler {
 
     func handle(_ batch: [Delivery<DomainEvent>]) async throws -> [Verdict] {
         let now = try await now()
-        let book = shelf.book
-        let answers = batch.map { answer($0, by: book, now: now) }
+        let ruleSets = currentRules.ruleSets
+        let answers = batch.map { answer($0, by: ruleSets, now: now) }
         // The first copy in the batch stays unsettled until all it says is confirmed, so the others can go.
         var first: [UUID: Int] = [:]
         for (index, answer) in answers.enumerated() {
@@ -61,25 +61,29 @@ struct EventHandler: StageHandler {
             }
         }
         let cases = first.values.sorted().compactMap { answers[$0].draft?.event }
-        for statement in cases.lazy.flatMap(\.statements) { bulkThrottle.noteTraffic(on: statement.saying.lane) }
-        let rulings = try await store.decide(cases, now: now)
+        for pending in cases.lazy.flatMap(\.pendingNotifications) {
+            bulkThrottle.noteTraffic(on: pending.rendered.lane)
+        }
+        let batchDecisions = try await store.decide(cases, now: now)
         return answers.enumerated().map { index, answer in
             switch answer {
             case .settle(let disposition): return Verdict(disposition)
             case .decide(let draft):
                 let key = draft.event.record.key
-                guard first[key] == index, case .decided(let answers, let statements) = rulings.answers[key] else {
+                guard first[key] == index,
+                    case .decided(let answers, let pendingNotifications) = batchDecisions.answers[key]
+                else {
                     return Verdict(.discard(.duplicate))
                 }
-                return draft.verdict(answers, statements, unread: rulings.unread)
+                return draft.verdict(answers, pendingNotifications, unread: batchDecisions.unread)
             }
         }
     }
 
     /// What one event comes to, before it is known who wants to hear of it.
-    private func answer(_ delivery: Delivery<DomainEvent>, by book: RuleBook, now: Timestamp) -> Answer {
+    private func answer(_ delivery: Delivery<DomainEvent>, by ruleSets: RuleSets, now: Timestamp) -> Answer {
         let event = delivery.message
-        switch book.decide(event, now: now) {
+        switch ruleSets.decide(event, now: now) {
         case .unknownApp: return .settle(.deadLetter(.unknownApp(event)))
         case .unknownType: return .settle(.discard(.unknownType(event)))
         case .expired: return .settle(.discard(.expired))
@@ -118,9 +122,9 @@ struct EventDraft {
     /// - Throws: for a message that no stage would take: better now than when it has been decided.
     init(_ event: EventCase) throws(WireError) {
         self.event = event
-        isPlain = event.statements.allSatisfy { $0.circles.isEmpty && $0.voices == nil }
+        isPlain = event.pendingNotifications.allSatisfy { $0.groupReferences.isEmpty && $0.localizer == nil }
         everything = try EventDraft.outbound(
-            event.statements.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
+            event.pendingNotifications.flatMap { $0.notifications(to: $0.recipients, quietly: false) })
     }
 
     /// What is published when this was decided.
@@ -129,18 +133,19 @@ struct EventDraft {
     ///   - statements: what is said, with everybody to whom it is said.
     ///   - unread: how much each person has not read, of those whose badge says so.
     func verdict(
-        _ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement], unread: [PersonKey: Int]
+        _ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification],
+        unread: [PersonKey: Int]
     ) -> Verdict {
-        count(answers, statements)
+        count(answers, pendingNotifications)
         let isForAll =
             isPlain
-            && event.statements.allSatisfy { statement in
-                !statement.countsUnread && statement.recipients.allSatisfy { answers[$0.notification] == .push }
+            && event.pendingNotifications.allSatisfy { pending in
+                !pending.countsUnread && pending.recipients.allSatisfy { answers[$0.notification] == .push }
             }
         guard !isForAll else { return .done(everything) }
         do {
             return .done(
-                try EventDraft.outbound(statements.flatMap { $0.notifications(answers, unread: unread) }))
+                try EventDraft.outbound(pendingNotifications.flatMap { $0.notifications(answers, unread: unread) }))
         } catch {
             return Verdict(.deadLetter(.tooLarge(error)))
         }
@@ -160,13 +165,14 @@ struct EventDraft {
     /// |---|---|---|---|
     /// | `heliograph_rules_notified_users_total` | counter | app, rule, lane | users who are told at once |
     /// | `heliograph_rules_decisions_total` | counter | app, rule, answer | users, by what was decided at once |
-    private func count(_ answers: [UUID: Judgement.Answer], _ statements: [EventCase.Statement]) {
-        for statement in statements {
+    private func count(_ answers: [UUID: RuleDecision.Answer], _ pendingNotifications: [EventCase.PendingNotification])
+    {
+        for pending in pendingNotifications {
             var counts: [String: Int] = [:]
-            for recipient in statement.recipients {
+            for recipient in pending.recipients {
                 if let answer = answers[recipient.notification] { counts[answer.word, default: 0] += 1 }
             }
-            let labels = [("app", statement.saying.app.rawValue), ("rule", statement.saying.rule)]
+            let labels = [("app", pending.rendered.app.rawValue), ("rule", pending.rendered.rule)]
             for (word, count) in counts {
                 Counter(label: "heliograph_rules_decisions_total", dimensions: labels + [("answer", word)])
                     .increment(by: count)
@@ -175,7 +181,7 @@ struct EventDraft {
             guard told > 0 else { continue }
             Counter(
                 label: "heliograph_rules_notified_users_total",
-                dimensions: labels + [("lane", statement.saying.lane.rawValue)]
+                dimensions: labels + [("lane", pending.rendered.lane.rawValue)]
             ).increment(by: told)
         }
     }

@@ -6,7 +6,7 @@ enum RuleDirectory {
     static let maximumFileSize = 4 * 1024 * 1024
 
     /// Reads every file of a folder, or reports every mistake in all of them. Hidden files are passed over.
-    static func load(_ directory: String) throws(RuleFileError) -> RuleBook {
+    static func load(_ directory: String) throws(RuleFileError) -> RuleSets {
         guard let names = names(in: directory) else { throw refusal(directory, "the folder cannot be read") }
         guard !names.isEmpty else { throw refusal(directory, "there is no rule file in this folder") }
         var problems: [RuleProblem] = []
@@ -19,7 +19,7 @@ enum RuleDirectory {
             }
         }
         guard problems.isEmpty else { throw RuleFileError(problems: problems) }
-        return RuleBook(ruleSets)
+        return RuleSets(ruleSets)
     }
 
     /// The bytes of every file of a folder, to tell whether anything has changed; `nil` when it cannot be read.

@@ -52,9 +52,9 @@ extension RuleFileReader {
         guard let table = table(root, keys: RuleFile.keys, required: RuleFile.required) else { return nil }
         let app = table["app"].flatMap { appID($0) }
         catalog = table["events"].flatMap { events($0) } ?? [:]
-        let house = self.house(table)
-        language = house.language
-        let rules = table["rules"].flatMap { ruleList($0, catalog, house) }
+        let defaults = self.defaults(table)
+        language = defaults.language
+        let rules = table["rules"].flatMap { ruleList($0, catalog, defaults) }
         let signals =
             (table["presence"].map { presence($0, catalog) } ?? []) + (table["reads"].map { reads($0, catalog) } ?? [])
             + (table["done"].map { done($0, catalog) } ?? [])
@@ -63,7 +63,7 @@ extension RuleFileReader {
         guard let app, let rules, problems.isEmpty else { return nil }
         let ruleSet = RuleSet(
             app: app, version: DerivedID.uuid5(DerivedID.namespace, ["rule-set", text]), events: Set(catalog.keys),
-            house: house, rules: rules, signals: signals, memberships: memberships)
+            defaults: defaults, rules: rules, signals: signals, memberships: memberships)
         check(ruleSet, against: catalog)
         checkSignals(ruleSet, against: catalog)
         return ruleSet
@@ -83,14 +83,14 @@ extension RuleFileReader {
     }
 
     private func ruleList(
-        _ field: Field, _ catalog: [String: EventShape], _ house: HouseRules
+        _ field: Field, _ catalog: [String: EventShape], _ defaults: AppDefaults
     ) -> [Rule]? {
         members(field)?.compactMap { name, value in
             guard TemplateTag.isPath(name), !name.contains(".") else {
                 report(value, "a rule's name is of letters, digits, “_” and “-”")
                 return nil
             }
-            return rule(value, name: name, catalog: catalog, house: house)
+            return rule(value, name: name, catalog: catalog, defaults: defaults)
         }
     }
 }

@@ -46,7 +46,7 @@ extension RuleFileReader {
             rule.when.attributes = nil
             return rule
         }
-        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], house: ruleSet.house, rules: rules)
+        return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], defaults: ruleSet.defaults, rules: rules)
     }
 
     /// Tries on the examples what events tell about people.

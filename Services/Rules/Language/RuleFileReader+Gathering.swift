@@ -43,12 +43,13 @@ extension RuleFileReader {
             report(field, "a digest is told either “at” a local time, once a day, or some time “after” the first")
             return nil
         }
-        var digest = Digest(close: close, keep: kept, say: Rule.Wording())
+        var digest = Digest(close: close, keep: kept, say: Rule.MessageTemplate())
         digest.bucket = table["bucket"].flatMap { template($0, shapes) }
         digest.count = table["count"].flatMap { number($0, 2...Digest.highestCount) }
         digest.remains = table["remains"].flatMap { choice($0) } ?? .never
         digest.order = table["order"].flatMap { order($0, kept) }
-        digest.say = table["say"].flatMap { wording($0, [RuleFileReader.summaryShape(kept)]) } ?? Rule.Wording()
+        digest.say =
+            table["say"].flatMap { messageTemplate($0, [RuleFileReader.summaryShape(kept)]) } ?? Rule.MessageTemplate()
         check(digest, table)
         return digest
     }
@@ -94,8 +95,8 @@ extension RuleFileReader {
 
     /// What cannot be meant.
     func checkGathering(_ policy: Rule.Policy, _ table: [String: Field]) {
-        if policy.surplus == .digest, policy.digest == nil, let surplus = table["surplus"] {
-            report(surplus, "“surplus: digest” needs a “digest” that it goes into")
+        if policy.overflow == .digest, policy.digest == nil, let overflow = table["surplus"] {
+            report(overflow, "“surplus: digest” needs a “digest” that it goes into")
         }
         guard policy.sumsUpAll else { return }
         for key in ["mutes", "presence", "dedupe"] {
@@ -103,8 +104,8 @@ extension RuleFileReader {
                 report(field, "a summary is of many things: nobody is asked about each of them")
             }
         }
-        if policy.surplus == .hold, let surplus = table["surplus"] {
-            report(surplus, "what is summed up is not held: it can wait for the next summary in the inbox")
+        if policy.overflow == .hold, let overflow = table["surplus"] {
+            report(overflow, "what is summed up is not held: it can wait for the next summary in the inbox")
         }
     }
 

@@ -177,12 +177,12 @@ extension RuleFileReader {
         for (word, isSaid) in words where isSaid && !fitting.contains(word) {
             reportSay(rule, word, "“as: \(kind.rawValue)” has no “\(word)”")
         }
-        let manner: [(String, Bool)] = [
+        let options: [(String, Bool)] = [
             ("sound", rule.how.sound != nil && kind != .liveActivity), ("category", rule.how.category != nil),
             ("thread", rule.how.thread != nil), ("badge", rule.how.badge != nil || rule.how.countsUnread),
             ("interruption-level", rule.how.interruptionLevel != nil),
         ]
-        for (word, isSaid) in manner where isSaid {
+        for (word, isSaid) in options where isSaid {
             let key = "\(field.path).how.\(word)"
             report(line: line(of: key), key: key, "“as: \(kind.rawValue)” has no “\(word)”")
         }

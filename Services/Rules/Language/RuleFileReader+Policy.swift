@@ -5,8 +5,8 @@ import Yams
 
 extension RuleFileReader {
     /// The members of a file that hold for all of its rules.
-    func house(_ table: [String: Field]) -> HouseRules {
-        HouseRules(
+    func defaults(_ table: [String: Field]) -> AppDefaults {
+        AppDefaults(
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
             language: table["language"].flatMap { language($0) } ?? .english, types: table["types"].map(types) ?? [:],
             caps: table["caps"].map(caps) ?? [:])
@@ -88,14 +88,14 @@ extension RuleFileReader {
         "dedupe", "report",
     ]
 
-    func policy(_ field: Field, _ shapes: [EventShape], _ house: HouseRules) -> Rule.Policy? {
+    func policy(_ field: Field, _ shapes: [EventShape], _ defaults: AppDefaults) -> Rule.Policy? {
         guard let table = table(field, keys: RuleFileReader.policyKeys) else { return nil }
         var policy = Rule.Policy()
-        policy.type = table["type"].flatMap { known($0, in: house.types.keys, "types") }
+        policy.type = table["type"].flatMap { known($0, in: defaults.types.keys, "types") }
         policy.mutes = table["mutes"].flatMap(oneOrMore)?.compactMap { template($0, shapes) } ?? []
         policy.presence = table["presence"].flatMap { choice($0) } ?? .ignored
-        policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: house.caps.keys, "caps") } ?? []
-        policy.surplus = table["surplus"].flatMap { choice($0) } ?? .inbox
+        policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: defaults.caps.keys, "caps") } ?? []
+        policy.overflow = table["surplus"].flatMap { choice($0) } ?? .inbox
         policy.quietHours = table["quiet-hours"].flatMap { choice($0) } ?? .hold
         policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.usualHold
         policy.inbox = table["inbox"].flatMap(flag) ?? true
@@ -104,26 +104,26 @@ extension RuleFileReader {
         policy.digest = table["digest"].flatMap { digest($0, shapes) }
         policy.dedupe = table["dedupe"].flatMap { dedupe($0, shapes) }
         policy.isReported = table["report"].flatMap(flag) ?? false
-        checkSense(policy, table, house)
+        checkSense(policy, table, defaults)
         checkGathering(policy, table)
         return policy
     }
 
     /// What cannot be meant.
-    private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ house: HouseRules) {
-        if let surplus = table["surplus"], policy.caps.isEmpty {
-            report(surplus, "without “caps” there is no surplus")
+    private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ defaults: AppDefaults) {
+        if let overflow = table["surplus"], policy.caps.isEmpty {
+            report(overflow, "without “caps” there is no surplus")
         }
         if let inbox = table["inbox"], !policy.inbox {
             let losing = policy.caps.isEmpty ? nil : "surplus"
-            if losing != nil, policy.surplus == .inbox {
+            if losing != nil, policy.overflow == .inbox {
                 report(inbox, "what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”")
             }
             if policy.quietHours == .inbox {
                 report(inbox, "what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”")
             }
         }
-        guard let type = policy.type, house.types[type]?.isCritical == true else { return }
+        guard let type = policy.type, defaults.types[type]?.isCritical == true else { return }
         for key in ["mutes", "presence", "caps", "quiet-hours", "digest"] {
             if let field = table[key] {
                 report(field, "“\(type)” is critical: it is pushed past mutes, presence, caps and quiet hours")

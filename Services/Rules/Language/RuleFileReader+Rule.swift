@@ -3,7 +3,7 @@ import Yams
 
 extension RuleFileReader {
     /// One rule, or `nil` when something without which it is none is wrong.
-    func rule(_ field: Field, name: String, catalog: [String: EventShape], house: HouseRules) -> Rule? {
+    func rule(_ field: Field, name: String, catalog: [String: EventShape], defaults: AppDefaults) -> Rule? {
         let found = problems.count
         let keys = ["about", "when", "to", "say", "how", "policy"]
         guard let table = table(field, keys: keys, required: ["when", "to"]) else { return nil }
@@ -11,14 +11,14 @@ extension RuleFileReader {
         let when = table["when"].flatMap { condition($0, catalog: catalog) }
         let shapes = when?.events.compactMap { catalog[$0] } ?? []
         let to = table["to"].flatMap { address($0, shapes) }
-        let say = table["say"].map { wording($0, shapes, isWhole: true) } ?? Rule.Wording()
-        let how = table["how"].map { manner($0, shapes) } ?? Rule.Manner()
-        let policy = table["policy"].map { self.policy($0, shapes, house) } ?? Rule.Policy()
+        let say = table["say"].map { messageTemplate($0, shapes, isWhole: true) } ?? Rule.MessageTemplate()
+        let how = table["how"].map { options($0, shapes) } ?? Rule.DeliveryOptions()
+        let policy = table["policy"].map { self.policy($0, shapes, defaults) } ?? Rule.Policy()
         guard let when, let to, let say, let how, let policy else { return nil }
         var rule = Rule(
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
             say: say, how: how, policy: policy)
-        if rule.noticeability == .momentary {
+        if rule.visibility == .momentary {
             rule.policy.becomeMomentary(hasWordOnQuietHours: table["policy"].map(speaksOfQuiet) ?? false)
         }
         if problems.count == found {
@@ -34,7 +34,7 @@ extension RuleFileReader {
     private func checkSense(_ rule: Rule, _ field: Field) {
         let speaks = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
         switch rule.how.kind {
-        case .alert where rule.policy.sumsUpAll && rule.say != Rule.Wording():
+        case .alert where rule.policy.sumsUpAll && rule.say != Rule.MessageTemplate():
             report(field, "all of it is summed up, so only what the “digest” says is said: there is no “say” beside it")
         case .alert where !rule.policy.sumsUpAll && rule.say.title == nil && rule.say.body == nil:
             report(field, "an alert needs a title or a body under “say”; “as: silent” under “how” shows nothing")
@@ -83,9 +83,9 @@ extension RuleFileReader {
                 field,
                 "who belongs to an audience is not known here, so nobody can be asked: there is no “policy”, and it is in no inbox; a “group” has both"
             )
-        } else if rule.noticeability == .momentary {
+        } else if rule.visibility == .momentary {
             checkMomentary(rule, field)
-        } else if rule.noticeability == .none {
+        } else if rule.visibility == .none {
             report(field, "only what makes noise has a policy: “as: \(rule.how.kind.rawValue)” needs none here")
         } else if rule.policy.presence == .thread, rule.how.thread == nil {
             report(field, "“presence: thread” needs the “thread” that this is about, under “how”")

@@ -15,7 +15,8 @@ struct DeadRow: Hashable, Sendable {
 
     /// A table of the schema `rules` whose rows can be dead.
     enum Table: String, Sendable, CaseIterable {
-        case held, crowd, digest, badge, report, inbox, person, member
+        case held, digest, badge, report, inbox, person, member
+        case largeAudience = "crowd"
         case digestItem = "digest_item"
         case preferenceChange = "preference_change"
 
@@ -23,7 +24,7 @@ struct DeadRow: Hashable, Sendable {
         fileprivate var key: [(column: String, type: SQL)] {
             switch self {
             case .held, .report, .inbox: [("notification", "uuid")]
-            case .crowd: [("event", "uuid"), ("rule", "text")]
+            case .largeAudience: [("event", "uuid"), ("rule", "text")]
             case .digest: [("app", "text"), ("user_id", "text"), ("bucket", "text")]
             case .digestItem: [("app", "text"), ("user_id", "text"), ("bucket", "text"), ("item", "text")]
             case .member: [("app", "text"), ("circle", "text"), ("user_id", "text")]

@@ -22,7 +22,7 @@ extension PostgresTransaction {
 extension EventCase {
     /// Everybody it names, as far as is known.
     fileprivate var people: [PersonKey] {
-        let named = statements.flatMap { $0.recipients.map(\.user) } + signals.flatMap(\.users)
+        let named = pendingNotifications.flatMap { $0.recipients.map(\.user) } + signals.flatMap(\.users)
         return named.map { PersonKey(app: record.app, user: $0) }
     }
 
@@ -32,8 +32,8 @@ extension EventCase {
         func isErased(_ user: UserID) -> Bool {
             erased[PersonKey(app: record.app, user: user)].map { record.occurredAt <= $0 } ?? false
         }
-        for index in event.statements.indices {
-            event.statements[index].recipients.removeAll { isErased($0.user) }
+        for index in event.pendingNotifications.indices {
+            event.pendingNotifications[index].recipients.removeAll { isErased($0.user) }
         }
         event.signals = signals.compactMap { signal in
             switch signal {

@@ -6,7 +6,7 @@ import ServiceKit
 
 /// Forgets people at their word, in small steps.
 ///
-/// First it is written down that they are forgotten (``Turn/decisions``): from then on no event that happened before is
+/// First it is written down that they are forgotten (``AdvisoryLock/decisions``): from then on no event that happened before is
 /// about them, wherever it is under way, and whatever was being decided has ended. Then what waits is deleted, so that
 /// nothing new comes of it, and then what was decided, with all that hangs on it. Whoever dies in between is followed by
 /// the message's next delivery. The person's own requests over HTTP, and later events about them, begin anew.
@@ -47,7 +47,7 @@ struct ErasureStore: Sendable {
 
     private func noteDown(_ person: PersonKey, at moment: Timestamp) async throws -> Bool {
         try await pool.transaction { transaction in
-            try await transaction.execute(Turn.decisions.alone)
+            try await transaction.execute(AdvisoryLock.decisions.alone)
             let noted = try await transaction.query(
                 """
                 INSERT INTO rules.erasure AS e (person, erased_at) VALUES (\(person.digest), \(moment.date))
@@ -75,7 +75,7 @@ struct ErasureStore: Sendable {
     private func forgetNotifications(of person: PersonKey) async throws -> Bool {
         try await pool.transaction { transaction in
             // No outcome comes in between, nor another erasure that refers to the same sayings.
-            try await transaction.execute(Turn.outcomes.alone)
+            try await transaction.execute(AdvisoryLock.outcomes.alone)
             var notifications: [UUID] = []
             for row in try await transaction.query(ErasureStore.notifications(of: person, limit: batch)) {
                 notifications.append(try row.decode(UUID.self, at: 0))
@@ -127,7 +127,7 @@ extension PersonKey {
 
 /// What must not happen while somebody is being forgotten waits until they are; and the other way round. Until the
 /// transaction ends. Taken in a statement of its own, so that the next one sees what the other has done.
-enum Turn: Int, Sendable {
+enum AdvisoryLock: Int, Sendable {
     /// Deciding about events, against noting down who is forgotten.
     case decisions = 1
     /// Keeping what became of notifications, against deleting them.
@@ -140,8 +140,8 @@ enum Turn: Int, Sendable {
     private static let space = 0x4845_4C49
 
     /// Beside others of its kind.
-    var shared: SQL { "SELECT pg_advisory_xact_lock_shared(\(Turn.space)::int4, \(rawValue)::int4)" }
-    var alone: SQL { "SELECT pg_advisory_xact_lock(\(Turn.space)::int4, \(rawValue)::int4)" }
+    var shared: SQL { "SELECT pg_advisory_xact_lock_shared(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
+    var alone: SQL { "SELECT pg_advisory_xact_lock(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
     /// Without waiting: answers whether it is the transaction's.
-    var attempt: SQL { "SELECT pg_try_advisory_xact_lock(\(Turn.space)::int4, \(rawValue)::int4)" }
+    var attempt: SQL { "SELECT pg_try_advisory_xact_lock(\(AdvisoryLock.space)::int4, \(rawValue)::int4)" }
 }

@@ -4,7 +4,7 @@ import PushProtocol
 
 /// Something that waits, or is leaving, and what becomes of it.
 struct HeldItem: Sendable {
-    var saying: Saying
+    var rendered: RenderedNotification
     var recipient: Notification.Recipient
     var event: UUID
     var since: Timestamp
@@ -17,60 +17,61 @@ struct HeldItem: Sendable {
     var isKept: Bool
     var entry: Digest.Entry?
     /// What it was let go with.
-    var leaving: Judgement.Answer?
+    var leaving: RuleDecision.Answer?
     /// When it is judged again; `nil` when it is leaving.
     var dueAt: Timestamp?
     var isOver = false
 
-    var person: PersonKey { PersonKey(app: saying.app, user: recipient.user) }
+    var person: PersonKey { PersonKey(app: rendered.app, user: recipient.user) }
 
     var release: HeldStore.Release? {
-        leaving.map { HeldStore.Release(saying: saying, recipient: recipient, isQuiet: $0 == .pushQuietly) }
+        leaving.map { HeldStore.Release(rendered: rendered, recipient: recipient, isQuiet: $0 == .pushQuietly) }
     }
 
-    func matter(_ rule: Rule) -> Matter {
-        Matter(
-            policy: rule.policy, isNoise: true, mutes: saying.mutes, thread: saying.content.thread,
+    func input(_ rule: Rule) -> DecisionInput {
+        DecisionInput(
+            policy: rule.policy, isUserVisible: true, mutes: rendered.mutes, thread: rendered.content.thread,
             expiresAt: expiresAt(rule), since: since, quietHolds: quietHolds, isSummary: kind == .summary,
-            isSendable: saying.isSendable)
+            isSendable: rendered.isSendable)
     }
 
     /// What is scheduled is worth so long from when it is due.
     private func expiresAt(_ rule: Rule) -> Timestamp? {
-        guard kind == .scheduled, let after = rule.how.expiresAfter else { return saying.expiresAt }
-        return min(since + after, saying.expiresAt ?? since + after)
+        guard kind == .scheduled, let after = rule.how.expiresAfter else { return rendered.expiresAt }
+        return min(since + after, rendered.expiresAt ?? since + after)
     }
 
     /// What goes into the inbox now that it is due.
     ///
     /// - Parameter isWanted: whether rule and person want it there.
-    func kept(_ judgement: Judgement, isWanted: Bool) -> RulingWrites.Kept? {
-        guard !isKept, judgement.answer.isKept, judgement.reason != .gathered, isWanted else { return nil }
-        return RulingWrites.Kept(
-            notification: recipient.notification, person: person, saying: saying.id, thread: saying.content.thread)
+    func kept(_ decision: RuleDecision, isWanted: Bool) -> DecisionWrites.Kept? {
+        guard !isKept, decision.answer.isKept, decision.reason != .gathered, isWanted else { return nil }
+        return DecisionWrites.Kept(
+            notification: recipient.notification, person: person, rendered: rendered.id, thread: rendered.content.thread
+        )
     }
 
     /// What goes into a digest.
     func gathered(
-        _ judgement: Judgement, _ rule: Rule, _ house: HouseRules, now: Timestamp
-    ) -> RulingWrites.Gathered? {
-        guard judgement.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
-        return RulingWrites.Gathered(
-            person: person, rule: saying.rule, bucket: entry.bucket,
+        _ decision: RuleDecision, _ rule: Rule, _ defaults: AppDefaults, now: Timestamp
+    ) -> DecisionWrites.Gathered? {
+        guard decision.answer == .digest, let entry, let digest = rule.policy.digest else { return nil }
+        return DecisionWrites.Gathered(
+            person: person, rule: rendered.rule, bucket: entry.bucket,
             item: item ?? recipient.notification.uuidString.lowercased(), notification: recipient.notification,
-            event: event, correlation: saying.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
-            end: saying.expiresAt, digest: digest, zone: house.zone)
+            event: event, correlation: rendered.correlation, values: entry.values, saidAt: saidAt ?? since, from: now,
+            end: rendered.expiresAt, digest: digest, zone: defaults.zone)
     }
 
-    mutating func take(_ judgement: Judgement, _ rule: Rule?, spread: Duration) {
+    mutating func take(_ decision: RuleDecision, _ rule: Rule?, spread: Duration) {
         step += 1
-        switch judgement.answer {
+        switch decision.answer {
         case .push, .pushQuietly:
-            leaving = judgement.answer
-            if let rule { saying.expiresAt = expiresAt(rule) }
+            leaving = decision.answer
+            if let rule { rendered.expiresAt = expiresAt(rule) }
         case .hold:
-            dueAt = judgement.dueAt(recipient.notification, spread: spread)
-            if judgement.reason == .quietHours { quietHolds += 1 }
+            dueAt = decision.dueAt(recipient.notification, spread: spread)
+            if decision.reason == .quietHours { quietHolds += 1 }
         case .digest, .inbox, .drop: isOver = true
         }
     }
@@ -83,10 +84,11 @@ struct HeldItem: Sendable {
 
 extension HeldItem {
     /// - Parameter sayings: those that need not be read again.
-    init(_ row: PostgresRow, known sayings: [UUID: Saying]) throws {
-        let saying = try row.decode(UUID.self, at: 3)
+    init(_ row: PostgresRow, known sayings: [UUID: RenderedNotification]) throws {
+        let rendered = try row.decode(UUID.self, at: 3)
         self.init(
-            saying: try sayings[saying] ?? Saying(row, id: saying, app: row.decode(AppID.self, at: 1), from: 15),
+            rendered: try sayings[rendered]
+                ?? RenderedNotification(row, id: rendered, app: row.decode(AppID.self, at: 1), from: 15),
             recipient: Notification.Recipient(
                 user: try row.decode(UserID.self, at: 2), notification: try row.decode(UUID.self, at: 0),
                 badge: try row.decode(Int32?.self, at: 5).map(Int.init)),
@@ -97,11 +99,11 @@ extension HeldItem {
             isKept: try row.decode(Bool.self, at: 13),
             entry: try row.decode(String?.self, at: 14).map { text throws(WireError) in
                 try WireCoding.decodeStored(Digest.Entry.self, from: text)
-            }, leaving: try row.decode(String?.self, at: 7).flatMap { Judgement.Answer(word: $0, until: nil) })
+            }, leaving: try row.decode(String?.self, at: 7).flatMap { RuleDecision.Answer(word: $0, until: nil) })
     }
 }
 
-extension Saying {
+extension RenderedNotification {
     /// The columns rule, lane, content, mutes, expires_at, delivery, correlation, traceparent and preview, from one
     /// position on.
     init(_ row: PostgresRow, id: UUID, app: AppID, from column: Int) throws {

@@ -20,7 +20,7 @@ struct HeldStore: Sendable {
 
     /// A notification that is to be published now.
     struct Release: Sendable {
-        var saying: Saying
+        var rendered: RenderedNotification
         var recipient: Notification.Recipient
         var isQuiet: Bool
     }
@@ -30,20 +30,21 @@ struct HeldStore: Sendable {
     /// or judged is marked as dead (``DeadRow``), and the others go on.
     ///
     /// - Returns: what to publish, and how many rows were looked at.
-    func release(by book: RuleBook, most: Int = batch, now: Timestamp) async throws -> (releases: [Release], taken: Int)
-    {
+    func release(by ruleSets: RuleSets, most: Int = batch, now: Timestamp) async throws -> (
+        releases: [Release], taken: Int
+    ) {
         let isDue = HeldStore.isDue(now)
         let due: SQL = "WHERE \(isDue) ORDER BY held.due_at LIMIT \(most)"
         let parts = try await Outage.ofDatabase {
             try await isolatingRows(
-                pool, logger, batch: { try await release(due, by: book, now: now) },
+                pool, logger, batch: { try await release(due, by: ruleSets, now: now) },
                 keys: {
                     try await pool.query("SELECT held.notification FROM rules.held \(due)").map { row in
                         try row.decode(UUID.self, at: 0)
                     }
                 },
                 alone: { key in
-                    try await release("WHERE held.notification = \(key) AND \(isDue)", by: book, now: now)
+                    try await release("WHERE held.notification = \(key) AND \(isDue)", by: ruleSets, now: now)
                 },
                 dead: { HeldStore.dead($0, of: nil, .failed) })
         }
@@ -51,19 +52,19 @@ struct HeldStore: Sendable {
     }
 
     private func release(
-        _ which: SQL, by book: RuleBook, now: Timestamp
+        _ which: SQL, by ruleSets: RuleSets, now: Timestamp
     ) async throws -> (releases: [Release], taken: Int) {
         try await pool.transaction { transaction in
             let rows = try await transaction.query(HeldStore.select(which))
             var items: [HeldItem] = []
             var dead: [DeadRow] = []
             // What many are told is one saying, and read once.
-            var sayings: [UUID: Saying] = [:]
+            var sayings: [UUID: RenderedNotification] = [:]
             for row in rows {
                 let key = try row.decode(UUID.self, at: 0)
                 do {
                     let item = try HeldItem(row, known: sayings)
-                    sayings[item.saying.id] = item.saying
+                    sayings[item.rendered.id] = item.rendered
                     items.append(item)
                 } catch {
                     dead.append(HeldStore.dead(key, of: try? row.decode(String.self, at: 1), .unreadable))
@@ -72,7 +73,7 @@ struct HeldStore: Sendable {
             try await transaction.bury(dead, logger)
             guard !items.isEmpty else { return ([], rows.count) }
             items.sort(by: HeldItem.precedes)
-            try await judge(&items, by: book, transaction, now: now)
+            try await decide(&items, by: ruleSets, transaction, now: now)
             return (items.compactMap(\.release), rows.count)
         }
     }
@@ -103,40 +104,40 @@ struct HeldStore: Sendable {
         DeadRow(table: .held, app: app, key: [notification.uuidString.lowercased()], reason: reason)
     }
 
-    private func judge(
-        _ items: inout [HeldItem], by book: RuleBook, _ transaction: PostgresTransaction, now: Timestamp
+    private func decide(
+        _ items: inout [HeldItem], by ruleSets: RuleSets, _ transaction: PostgresTransaction, now: Timestamp
     ) async throws {
         let waiting = items.indices.filter { items[$0].leaving == nil }
-        let rules = Dictionary(waiting.map { ($0, book.rule(of: items[$0].saying)) }) { first, _ in first }
-        func keys(_ wanted: (Rule, HouseRules) -> Bool) -> [PersonKey] {
-            waiting.filter { index in rules[index].flatMap { $0 }.map { wanted($0.rule, $0.set.house) } ?? false }
+        let rules = Dictionary(waiting.map { ($0, ruleSets.rule(of: items[$0].rendered)) }) { first, _ in first }
+        func keys(_ wanted: (Rule, AppDefaults) -> Bool) -> [PersonKey] {
+            waiting.filter { index in rules[index].flatMap { $0 }.map { wanted($0.rule, $0.set.defaults) } ?? false }
                 .map { items[$0].person }
         }
         let charged = keys { $0.policy.isCapped || $1.isCritical($0.policy) }
         var people = try await transaction.people(
             asked: waiting.map { items[$0].person }, charged: charged,
             watched: keys { rule, _ in rule.policy.presence != .ignored }, now: now, logger)
-        var writes = RulingWrites(decidedAt: now)
+        var writes = DecisionWrites(decidedAt: now)
         for index in waiting {
             let item = items[index]
             let found = rules[index].flatMap { $0 }
-            let judgement =
+            let decision =
                 found.map { found in
-                    Judge(house: found.set.house, now: now).judge(
-                        item.matter(found.rule), &people[item.person, default: Person()])
-                } ?? Judgement(answer: .inbox, reason: .ruleGone)
-            let gathered = found.flatMap { item.gathered(judgement, $0.rule, $0.set.house, now: now) }
+                    DecisionEngine(defaults: found.set.defaults, now: now).decide(
+                        item.input(found.rule), &people[item.person, default: Person()])
+                } ?? RuleDecision(answer: .inbox, reason: .ruleGone)
+            let gathered = found.flatMap { item.gathered(decision, $0.rule, $0.set.defaults, now: now) }
             writes.decisions.append(
-                Ruled(
+                DecisionRecord(
                     notification: item.recipient.notification, step: item.step, event: item.event,
-                    rule: item.saying.rule, person: item.person, judgement: judgement, ruleSet: found?.set.version))
+                    rule: item.rendered.rule, person: item.person, decision: decision, ruleSet: found?.set.version))
             if let gathered { writes.gathered.append(gathered) }
             let settings = people[item.person]?.settings ?? PersonalSettings()
-            let isWanted = found.map { $0.set.house.keeps($0.rule.policy, for: settings) } ?? true
-            if let kept = item.kept(judgement, isWanted: isWanted) { writes.inbox.append(kept) }
-            items[index].take(judgement, found?.rule, spread: spread)
+            let isWanted = found.map { $0.set.defaults.keeps($0.rule.policy, for: settings) } ?? true
+            if let kept = item.kept(decision, isWanted: isWanted) { writes.inbox.append(kept) }
+            items[index].take(decision, found?.rule, spread: spread)
         }
-        for key in Set(charged) { writes.logs[key] = people[key]?.logs }
+        for key in Set(charged) { writes.capHistory[key] = people[key]?.capHistory }
         try await transaction.keep(writes, people, now: now)
         try await count(&items, rules, transaction)
         try await transaction.execute(HeldStore.update(items, now: now))
@@ -184,9 +185,9 @@ struct HeldStore: Sendable {
     }
 }
 
-extension RuleBook {
-    fileprivate func rule(of saying: Saying) -> (rule: Rule, set: RuleSet)? {
-        guard let set = ruleSets[saying.app], let rule = set.rule(named: saying.rule) else { return nil }
+extension RuleSets {
+    fileprivate func rule(of rendered: RenderedNotification) -> (rule: Rule, set: RuleSet)? {
+        guard let set = ruleSets[rendered.app], let rule = set.rule(named: rendered.rule) else { return nil }
         return (rule, set)
     }
 }

@@ -24,13 +24,14 @@ struct HistoryStore: Sendable {
 
     /// What is looked through, in this order: what is referred to goes after what refers to it.
     enum Table: String, Sendable, CaseIterable {
-        case decision, outcome, receipt, event, inbox, saying
+        case decision, outcome, receipt, event, inbox
+        case rendered = "saying"
 
         fileprivate var time: SQL {
             switch self {
             case .decision: "decided_at"
             case .event: "arrived_at"
-            case .saying: "said_at"
+            case .rendered: "said_at"
             case .outcome, .receipt, .inbox: "at"
             }
         }
@@ -41,7 +42,7 @@ struct HistoryStore: Sendable {
             case .decision, .outcome, .receipt, .event: (now - terms.history).date
             case .inbox: (now - terms.inbox).date
             // Whatever is in an inbox was said before.
-            case .saying: (now - max(terms.inbox, terms.history)).date
+            case .rendered: (now - max(terms.inbox, terms.history)).date
             }
         }
 
@@ -62,7 +63,7 @@ struct HistoryStore: Sendable {
             // An event that is not known any more would be decided again: it goes last.
             case .event: "EXISTS (SELECT FROM rules.decision WHERE decision.event = event.key)"
             case .inbox: "false"
-            case .saying:
+            case .rendered:
                 """
                 EXISTS (SELECT FROM rules.inbox WHERE inbox.saying = saying.id)
                 OR EXISTS (SELECT FROM rules.held WHERE held.saying = saying.id)
@@ -93,7 +94,9 @@ struct HistoryStore: Sendable {
         return try await Outage.ofDatabase {
             do {
                 return try await pool.transaction { transaction in
-                    guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return nil }
+                    guard try await transaction.query(AdvisoryLock.history.attempt).single(Bool.self) else {
+                        return nil
+                    }
                     let end = try await transaction.query(
                         HistoryStore.end(of: step, table, after: place, past: past)
                     ).first?.decode(Date.self, at: 0)
@@ -120,7 +123,7 @@ struct HistoryStore: Sendable {
         var halving = RowHalving()
         try await halving.run(rows[...]) { part in
             try await pool.transaction { transaction in
-                guard try await transaction.query(Turn.history.attempt).single(Bool.self) else { return 0 }
+                guard try await transaction.query(AdvisoryLock.history.attempt).single(Bool.self) else { return 0 }
                 return try await transaction.query(
                     HistoryStore.deletion(table, after: place, until: end ?? past, past: past, now: now, only: part)
                 ).single(Int.self)
@@ -156,7 +159,7 @@ struct HistoryStore: Sendable {
                 noted AS (\(BadgeStore.noteLater(now: now)))
             SELECT count(*) FROM gone
             """
-        case .decision, .outcome, .receipt, .event, .saying:
+        case .decision, .outcome, .receipt, .event, .rendered:
             "WITH gone AS (\(deletion) RETURNING 1) SELECT count(*) FROM gone"
         }
     }

@@ -158,6 +158,6 @@ extension InboxItem {
         self.init(
             id: try row.decode(UUID.self, at: 0), at: Timestamp(try row.decode(Date.self, at: 1)),
             readAt: try row.decode(Date?.self, at: 2).map(Timestamp.init),
-            saying: try Saying(row, id: try row.decode(UUID.self, at: 3), app: app, from: 4))
+            rendered: try RenderedNotification(row, id: try row.decode(UUID.self, at: 3), app: app, from: 4))
     }
 }

@@ -35,10 +35,10 @@ extension PostgresTransaction {
         }
         var latest: [ItemNews.Slot: Timestamp] = [:]
         for event in events {
-            for statement in event.statements {
-                guard let item = statement.item else { continue }
-                for recipient in statement.recipients {
-                    let slot = ItemNews.Slot(item: item, rule: statement.saying.rule, user: recipient.user)
+            for pending in event.pendingNotifications {
+                guard let item = pending.item else { continue }
+                for recipient in pending.recipients {
+                    let slot = ItemNews.Slot(item: item, rule: pending.rendered.rule, user: recipient.user)
                     latest[slot] = max(latest[slot] ?? event.record.occurredAt, event.record.occurredAt)
                 }
             }

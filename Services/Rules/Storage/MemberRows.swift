@@ -16,14 +16,14 @@ extension PostgresTransaction {
     /// dead (``DeadRow``), and the others are returned.
     func members(
         of groups: Set<GroupKey>, atMost limit: Int, _ logger: Logger
-    ) async throws -> [GroupKey: [Circle.Member]] {
+    ) async throws -> [GroupKey: [GroupReference.Member]] {
         guard !groups.isEmpty else { return [:] }
-        var members: [GroupKey: [Circle.Member]] = [:]
+        var members: [GroupKey: [GroupReference.Member]] = [:]
         var dead: [DeadRow] = []
         for row in try await query(MemberRows.select(groups.sorted(), limit)) {
             let key = GroupKey(app: try row.decode(AppID.self, at: 0), group: try row.decode(String.self, at: 1))
             do {
-                members[key, default: []].append(try Circle.Member(row, at: 2))
+                members[key, default: []].append(try GroupReference.Member(row, at: 2))
             } catch {
                 dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 2)))
             }
@@ -34,22 +34,22 @@ extension PostgresTransaction {
 
     /// The next members of a circle, whatever their role. A member that cannot be read is marked as dead.
     func part(
-        of circle: Circle, in app: AppID, after told: String, _ logger: Logger
-    ) async throws -> CrowdPage.Part {
-        let key = GroupKey(app: app, group: circle.group)
-        var members: [Circle.Member] = []
+        of groupReference: GroupReference, in app: AppID, after told: String, _ logger: Logger
+    ) async throws -> FanOutPage.Part {
+        let key = GroupKey(app: app, group: groupReference.group)
+        var members: [GroupReference.Member] = []
         var dead: [DeadRow] = []
         let rows = try await query(MemberRows.next(in: key, after: told))
         for row in rows {
             do {
-                members.append(try Circle.Member(row, at: 0))
+                members.append(try GroupReference.Member(row, at: 0))
             } catch {
                 dead.append(MemberRows.dead(key, user: try row.decode(String.self, at: 0)))
             }
         }
         try await bury(dead, logger)
-        let end = rows.count == Crowd.step ? try rows.last?.decode(String.self, at: 0) : nil
-        return CrowdPage.Part(circle: circle, members: members, end: end)
+        let end = rows.count == LargeAudience.step ? try rows.last?.decode(String.self, at: 0) : nil
+        return FanOutPage.Part(groupReference: groupReference, members: members, end: end)
     }
 
     /// Keeps what events tell of groups: the last word about a member counts, by the upstream's clock, in whatever order
@@ -75,7 +75,7 @@ extension PostgresTransaction {
     }
 }
 
-extension Circle.Member {
+extension GroupReference.Member {
     /// - Parameter place: of the column with the user; the role is in the next one.
     fileprivate init(_ row: PostgresRow, at place: Int) throws(PostgresError) {
         self.init(user: try row.decode(UserID.self, at: place), role: try row.decode(String?.self, at: place + 1))
@@ -93,7 +93,7 @@ private enum MemberRows {
         SELECT user_id, role FROM rules.member
         WHERE app = \(key.app.rawValue) AND circle = \(key.group) AND NOT has_left AND dead_at IS NULL
             AND user_id > \(told)
-        ORDER BY user_id LIMIT \(Crowd.step)
+        ORDER BY user_id LIMIT \(LargeAudience.step)
         """
     }
 

@@ -17,7 +17,7 @@ struct OutcomeStore: Sendable {
         let reasons = rows.map(\.outcome.answer.reason)
         try await Outage.ofDatabase {
             try await pool.transaction { transaction in
-                try await transaction.execute(Turn.outcomes.shared)
+                try await transaction.execute(AdvisoryLock.outcomes.shared)
                 try await transaction.execute(
                     """
                     WITH news AS (

@@ -79,10 +79,10 @@ enum PersonRows {
     ) throws(PostgresError) {
         let key = try key(row)
         let settings = PersonalSettings.stored(try row.decode(JSONB.self, at: 2).text)
-        let logs = try? WireCoding.decodeStored(
+        let capHistory = try? WireCoding.decodeStored(
             [String: [Timestamp]].self, from: try row.decode(JSONB.self, at: 3).text)
-        people[key] = Person(settings: settings.value, logs: logs ?? [:])
-        if !settings.isWhole || logs == nil { dead.append(PersonRows.dead(key)) }
+        people[key] = Person(settings: settings.value, capHistory: capHistory ?? [:])
+        if !settings.isWhole || capHistory == nil { dead.append(PersonRows.dead(key)) }
     }
 
     static func dead(_ key: PersonKey) -> DeadRow {

@@ -11,7 +11,7 @@ struct ReceiptStore: Sendable {
         let (app, user) = (person.app.rawValue, person.user.rawValue)
         let opened = receipts.filter { $0.what == .opened }.map(\.notification)
         try await pool.transaction { transaction in
-            try await transaction.execute(Turn.outcomes.shared)
+            try await transaction.execute(AdvisoryLock.outcomes.shared)
             try await transaction.execute(
                 """
                 INSERT INTO rules.receipt (notification, what, at)

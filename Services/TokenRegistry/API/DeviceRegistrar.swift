@@ -54,8 +54,8 @@ struct DeviceRegistrar: Sendable {
 
 extension RegistrationBody {
     /// The claim of this body.
-    fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> Claim {
-        var claim = Claim(
+    fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> RegistrationRequest {
+        var claim = RegistrationRequest(
             app: owner.app, user: owner.user, provider: provider, environment: environment, token: token,
             installation: installation)
         if provider == .fcm { claim.platform = .android }

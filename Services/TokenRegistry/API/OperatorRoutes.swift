@@ -8,9 +8,9 @@ import PushProtocol
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
     private let keys: APIKeyAuthenticator
-    private let census: Census
+    private let census: RegistrationCounts
 
-    init(store: RegistrationStore, keys: APIKeyAuthenticator, census: Census) {
+    init(store: RegistrationStore, keys: APIKeyAuthenticator, census: RegistrationCounts) {
         self.store = store
         self.keys = keys
         self.census = census
@@ -60,7 +60,7 @@ struct OperatorRoutes: Sendable {
     }
 }
 
-extension Census.Count {
+extension RegistrationCounts.Count {
     fileprivate var json: JSONValue {
         [
             "app": .string(group.app.rawValue), "kind": .string(group.kind.rawValue),

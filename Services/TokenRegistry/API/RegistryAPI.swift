@@ -12,7 +12,8 @@ enum RegistryAPI {
     ///   - changes: how many registrations a user may begin and end.
     ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
     static func router(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator, keys: APIKeyAuthenticator,
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
         changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let router = routes(
@@ -23,7 +24,8 @@ enum RegistryAPI {
 
     /// The routes alone, without the refusals of other methods.
     static func routes(
-        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator, keys: APIKeyAuthenticator,
+        store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
+        keys: APIKeyAuthenticator,
         changes: RateLimiter<Caller> = RateLimiter("changes", perMinute: 0), apps: Set<AppID>? = nil
     ) -> Router<BasicRequestContext> {
         let devices = DeviceRegistrar(store: store)
@@ -32,7 +34,9 @@ enum RegistryAPI {
         RegistrationRoutes(devices: devices, gate: gate, changes: changes).add(to: router)
         InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
-        OperatorRoutes(store: operators, keys: keys, census: Census(CensusStore(operators.database))).add(to: router)
+        OperatorRoutes(
+            store: operators, keys: keys, census: RegistrationCounts(RegistrationCountStore(operators.database))
+        ).add(to: router)
         BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
         router.get("openapi.yaml") { _, _ in
             Response(

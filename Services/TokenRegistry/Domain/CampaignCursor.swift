@@ -67,7 +67,8 @@ struct CampaignTally: Codable, Hashable, Sendable {
     /// Never overflows: what a cursor says came over the bus.
     static func + (a: CampaignTally, b: CampaignTally) -> CampaignTally {
         CampaignTally(
-            users: a.users.addingSaturated(b.users), devices: a.devices.addingSaturated(b.devices), pushes: a.pushes.addingSaturated(b.pushes),
+            users: a.users.addingSaturated(b.users), devices: a.devices.addingSaturated(b.devices),
+            pushes: a.pushes.addingSaturated(b.pushes),
             without: a.without.addingSaturated(b.without), looked: a.looked.addingSaturated(b.looked))
     }
 }

@@ -68,9 +68,9 @@ struct InstallationBody: Hashable, Sendable {
     }
 
     /// What a user claims by this body.
-    func claims(of user: AppUser, on installation: InstallationID) -> [Claim] {
+    func claims(of user: AppUser, on installation: InstallationID) -> [RegistrationRequest] {
         registrations.map { entry in
-            var claim = Claim(
+            var claim = RegistrationRequest(
                 app: user.app, user: user.user, provider: entry.kind.provider, environment: entry.environment,
                 token: entry.token, kind: entry.kind, installation: installation, scope: entry.scope)
             (claim.topic, claim.platform) = (entry.topic, entry.platform)

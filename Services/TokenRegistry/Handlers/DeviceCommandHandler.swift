@@ -32,10 +32,11 @@ struct DeviceCommandHandler: StageHandler {
     /// The wire carries a token as text; here it becomes one of the provider's, or the command is refused.
     private static func check(_ command: DeviceCommand) throws(WireError) {
         switch command.command {
-        case .register(let registrant): _ = try Claim(registrant, app: command.app)
+        case .register(let registrant): _ = try RegistrationRequest(registrant, app: command.app)
         case .unregister(let user, let provider, let environment, let token, _):
-            _ = try Claim(
-                RegistrationPayload(user: user, provider: provider, environment: environment, token: token), app: command.app)
+            _ = try RegistrationRequest(
+                RegistrationPayload(user: user, provider: provider, environment: environment, token: token),
+                app: command.app)
         case .deactivate, .suspect, .correct, .membership: break
         }
     }
@@ -76,7 +77,7 @@ struct DeviceCommandHandler: StageHandler {
             })
     }
 
-    private func register(_ claims: [Claim]) async throws {
+    private func register(_ claims: [RegistrationRequest]) async throws {
         let taken = try await store.register(claims)
         for claim in claims {
             // What is not taken under its own id was corrected before, or is void: no loss, so nothing to alarm with.
@@ -138,18 +139,19 @@ extension Verdict {
 
 extension DeviceCommand {
     /// The claim in a `register` or `unregister`, which ``DeviceCommandHandler/decode(_:)`` has checked.
-    fileprivate var claim: Claim? {
+    fileprivate var claim: RegistrationRequest? {
         switch command {
-        case .register(let registrant): try? Claim(registrant, app: app)
+        case .register(let registrant): try? RegistrationRequest(registrant, app: app)
         case .unregister(let user, let provider, let environment, let token, let at):
-            Claim(app: app, user: user, provider: provider, environment: environment, token: token, at: at)
+            RegistrationRequest(
+                app: app, user: user, provider: provider, environment: environment, token: token, at: at)
         case .deactivate, .suspect, .correct, .membership: nil
         }
     }
 
-    fileprivate var suspicion: FIDStore.Suspicion? {
+    fileprivate var suspicion: FIDStore.RefusedFID? {
         guard case .suspect(let device, let at, let reason) = command else { return nil }
-        return FIDStore.Suspicion(app: app, device: device, at: at, reason: reason)
+        return FIDStore.RefusedFID(app: app, device: device, at: at, reason: reason)
     }
 
     fileprivate var invalidation: Invalidation? {

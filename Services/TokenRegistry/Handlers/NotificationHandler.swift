@@ -14,7 +14,8 @@ struct NotificationHandler: StageHandler {
 
     /// - Parameter apps: those that are configured; a campaign of another would find no queue.
     init(
-        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>, bulkThrottle: BulkThrottle = BulkThrottle(),
+        store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
+        bulkThrottle: BulkThrottle = BulkThrottle(),
         fids: @escaping @Sendable () -> FIDPreference = { FIDPreference() },
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {

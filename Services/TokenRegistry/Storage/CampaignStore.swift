@@ -18,7 +18,7 @@ struct CampaignStore: Sendable {
     }
 
     /// What an arrived cursor is.
-    enum Claim: Hashable, Sendable {
+    enum CursorClaim: Hashable, Sendable {
         /// This process's turn, up to `upper`.
         case granted(upper: String?)
         /// To come back later: the campaign is paused, or another copy of this cursor is being worked off.
@@ -34,7 +34,7 @@ struct CampaignStore: Sendable {
     /// one, though that be redelivered too.
     ///
     /// - Parameter redelivered: whether the broker has taken it back from someone, who therefore makes no step any more.
-    func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> Claim {
+    func claim(_ cursor: CampaignCursor, redelivered: Bool) async throws(PostgresError) -> CursorClaim {
         let rows = try await database.query(Self.claiming(cursor, redelivered: redelivered))
         if let row = rows.first { return .granted(upper: try row.decode(String?.self, at: 0)) }
         guard let row = try await database.query(Self.standing(of: cursor)).first else { return .void }

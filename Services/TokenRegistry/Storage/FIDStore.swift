@@ -9,7 +9,7 @@ struct FIDStore: Sendable {
     init(_ database: PostgresPool) { self.database = database }
 
     /// A provider refused the FID of `device` at `at`, and took a registration token of the same installation.
-    struct Suspicion: Hashable, Sendable {
+    struct RefusedFID: Hashable, Sendable {
         var app: AppID
         var device: UUID
         var at: Timestamp
@@ -32,7 +32,7 @@ struct FIDStore: Sendable {
 
     /// Ends each FID that was suspected a day before or longer and has a registration token beside it, and suspects the
     /// others. Then halts the cohorts that have too many.
-    func suspect(_ suspicions: [Suspicion]) async throws -> Answer {
+    func suspect(_ suspicions: [RefusedFID]) async throws -> Answer {
         guard !suspicions.isEmpty else { return Answer() }
         return try await database.transaction { transaction in
             var answer = Answer()
@@ -68,7 +68,7 @@ struct FIDStore: Sendable {
         return FIDPreference(halted: halted)
     }
 
-    private static func given(_ suspicions: [Suspicion]) -> SQL {
+    private static func given(_ suspicions: [RefusedFID]) -> SQL {
         """
         (SELECT device_id, app, least(max(at), statement_timestamp()) AS at, min(reason) AS reason
         FROM unnest(
@@ -78,7 +78,7 @@ struct FIDStore: Sendable {
         """
     }
 
-    static func ending(_ suspicions: [Suspicion]) -> SQL {
+    static func ending(_ suspicions: [RefusedFID]) -> SQL {
         """
         UPDATE registry.registration r
         SET state = 'invalidated', state_reason = c.reason, state_changed_at = statement_timestamp(),
@@ -95,7 +95,7 @@ struct FIDStore: Sendable {
     }
 
     /// The first suspicion of a day stays: the next day is counted from it.
-    static func suspecting(_ suspicions: [Suspicion]) -> SQL {
+    static func suspecting(_ suspicions: [RefusedFID]) -> SQL {
         """
         UPDATE registry.registration r SET suspected_at = c.at
         FROM \(given(suspicions)) AS c

@@ -11,7 +11,7 @@ actor GroupCommit {
     /// Stores claims in one transaction.
     ///
     /// - Returns: the devices that their user did not have before.
-    typealias Store = @Sendable ([Claim]) async throws -> Set<UUID>
+    typealias Store = @Sendable ([RegistrationRequest]) async throws -> Set<UUID>
 
     /// The most claims of a transaction: its locks are held for milliseconds.
     static let mostClaims = 128
@@ -30,7 +30,7 @@ actor GroupCommit {
     private var transactions = 0
 
     private struct Waiting {
-        let claim: Claim
+        let claim: RegistrationRequest
         let answer: CheckedContinuation<Bool, any Error>
     }
 
@@ -47,7 +47,7 @@ actor GroupCommit {
     /// - Returns: whether its user did not have the device before.
     /// - Throws: ``Full``, or the error of the store for this claim. An error of another claim is never this one's.
     @discardableResult
-    func register(_ claim: Claim) async throws -> Bool {
+    func register(_ claim: RegistrationRequest) async throws -> Bool {
         guard waiting.count < mostWaiting else { throw Full() }
         return try await withCheckedThrowingContinuation { answer in
             waiting.append(Waiting(claim: claim, answer: answer))

@@ -28,7 +28,8 @@ struct MembershipStore: Sendable {
         guard !changes.isEmpty else { return 0 }
         return try await database.transaction { transaction in
             // Nobody joins whom an erasure forgets meanwhile.
-            try await transaction.execute(Turn.take(Set(changes.map { Turn.user($0.app, $0.change.user) })))
+            try await transaction.execute(
+                AdvisoryLock.take(Set(changes.map { AdvisoryLock.user($0.app, $0.change.user) })))
             return try await transaction.execute(Self.upsert(changes))
         }
     }

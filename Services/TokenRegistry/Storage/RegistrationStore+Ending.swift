@@ -12,11 +12,11 @@ extension RegistrationStore {
     ///   not fill the table.
     /// - Returns: how many registrations ended.
     @discardableResult
-    func unregister(_ claims: [Claim], notesUnknown: Bool = true) async throws -> Int {
+    func unregister(_ claims: [RegistrationRequest], notesUnknown: Bool = true) async throws -> Int {
         guard !claims.isEmpty else { return 0 }
         return try await database.transaction { transaction in
             // Nobody is noted whom an erasure forgets meanwhile.
-            try await transaction.execute(Turn.take(Set(claims.map { Turn.user($0.app, $0.user) })))
+            try await transaction.execute(AdvisoryLock.take(Set(claims.map { AdvisoryLock.user($0.app, $0.user) })))
             // First: a registration that comes in between then waits for this transaction, and finds the row.
             if notesUnknown { try await transaction.execute(Self.farewell(claims, tokens.cipher)) }
             return try await transaction.query(Self.departure(claims.map { ($0.device, $0.owner, $0.at) })).ended
@@ -32,7 +32,7 @@ extension RegistrationStore {
     }
 
     /// A row for what is not there, registered at no time, so that it says nothing against anybody else.
-    static func farewell(_ claims: [Claim], _ cipher: TokenCipher) -> SQL {
+    static func farewell(_ claims: [RegistrationRequest], _ cipher: TokenCipher) -> SQL {
         """
         INSERT INTO registry.registration
             (device_id, app, user_id, provider, environment, token, kind, registered_at, state, state_reason,
@@ -134,7 +134,7 @@ extension RegistrationStore {
     @discardableResult
     func erase(_ user: AppUser, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
-            try await transaction.execute(Turn.take([Turn.user(user.app, user.user)]))
+            try await transaction.execute(AdvisoryLock.take([AdvisoryLock.user(user.app, user.user)]))
             let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
             try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))

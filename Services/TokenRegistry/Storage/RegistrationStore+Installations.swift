@@ -12,11 +12,13 @@ extension RegistrationStore {
     ///   - moment: as of when the rest ends; now by default.
     /// - Returns: what the installation has now, and whether the user had nothing on it before.
     func replace(
-        _ installation: Installation, of user: UserID, with claims: [Claim], at moment: Timestamp? = nil
+        _ installation: Installation, of user: UserID, with claims: [RegistrationRequest], at moment: Timestamp? = nil
     ) async throws -> Replaced {
-        let turns: Set = [Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]
+        let turns: Set = [
+            AdvisoryLock.user(installation.app, user), AdvisoryLock.installation(installation.app, installation.id),
+        ]
         return try await database.transaction { transaction in
-            try await transaction.execute(Turn.take(turns))
+            try await transaction.execute(AdvisoryLock.take(turns))
             let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
             let registered = try await take(claims, in: transaction)
             let taken = Array(registered.taken)
@@ -50,7 +52,10 @@ extension RegistrationStore {
     func end(_ installation: Installation, of user: UserID, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
             try await transaction.execute(
-                Turn.take([Turn.user(installation.app, user), Turn.installation(installation.app, installation.id)]))
+                AdvisoryLock.take([
+                    AdvisoryLock.user(installation.app, user),
+                    AdvisoryLock.installation(installation.app, installation.id),
+                ]))
             return try await transaction.query(
                 Self.ending(installation, of: user, except: [], at: moment, .left)
             ).ended

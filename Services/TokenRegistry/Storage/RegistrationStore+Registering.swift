@@ -9,10 +9,10 @@ extension RegistrationStore {
     ///
     /// - Returns: the registrations that were taken; of a repeat too.
     @discardableResult
-    func register(_ claims: [Claim]) async throws -> Set<UUID> { try await registerNoting(claims).taken }
+    func register(_ claims: [RegistrationRequest]) async throws -> Set<UUID> { try await registerNoting(claims).taken }
 
     /// Registers claims, and notes the registrations that are their user's only since then.
-    func registerNoting(_ claims: [Claim]) async throws -> Registered {
+    func registerNoting(_ claims: [RegistrationRequest]) async throws -> Registered {
         var registered = Registered()
         for wave in claims.waves {
             let part = try await register(wave: wave)
@@ -30,17 +30,17 @@ extension RegistrationStore {
         var arrived: Set<UUID> = []
     }
 
-    private func register(wave claims: [Claim]) async throws -> Registered {
+    private func register(wave claims: [RegistrationRequest]) async throws -> Registered {
         let turns = Set(claims.flatMap(\.turns))
         return try await database.transaction { transaction in
-            try await transaction.execute(Turn.take(turns))
+            try await transaction.execute(AdvisoryLock.take(turns))
             return try await take(claims, in: transaction)
         }
     }
 
     /// Takes claims whose turns have been taken, no token twice, no two users on one installation.
     ///
-    func take(_ claims: [Claim], in transaction: PostgresTransaction) async throws -> Registered {
+    func take(_ claims: [RegistrationRequest], in transaction: PostgresTransaction) async throws -> Registered {
         // In the order of their keys: two batches then lock the same rows in the same order.
         let claims = claims.map { ($0.device, $0) }.sorted { $0.0.uuidString < $1.0.uuidString }
         var registered = Registered()
@@ -85,7 +85,7 @@ extension RegistrationStore {
     /// ones; an end holds against those until the moment it is about. A user's own leaving says nothing against another
     /// user who registers the token. Who says an environment that was corrected means the registration that it was
     /// moved to: tokens do not change worlds.
-    static func upsert(_ claims: [(device: UUID, claim: Claim)], _ cipher: TokenCipher) -> SQL {
+    static func upsert(_ claims: [(device: UUID, claim: RegistrationRequest)], _ cipher: TokenCipher) -> SQL {
         let rows = claims.map(\.claim)
         let tokens = claims.map {
             cipher.seal(
@@ -198,12 +198,12 @@ private struct Taken {
     }
 }
 
-extension Claim {
+extension RegistrationRequest {
     /// Whose turns a registration takes: that of its user, whose devices are counted and whom an erasure may concern, and
     /// that of its installation.
     fileprivate var turns: [String] {
-        let user = Turn.user(app, user)
+        let user = AdvisoryLock.user(app, user)
         guard let installation else { return [user] }
-        return [user, Turn.installation(app, installation)]
+        return [user, AdvisoryLock.installation(app, installation)]
     }
 }

@@ -24,7 +24,7 @@ struct RegistrationStore: Sendable {
 
 /// A name that transactions take turns on. Held until the transaction ends; always taken in one order, so that nobody
 /// waits in a circle.
-enum Turn {
+enum AdvisoryLock {
     static func user(_ app: AppID, _ user: UserID) -> String { "user \(app) \(user)" }
     static func installation(_ app: AppID, _ installation: InstallationID) -> String {
         "installation \(app) \(installation)"

@@ -55,7 +55,7 @@ struct SweepStore: Sendable {
                 Self.fading(after: position, until: end ?? Self.last, now: now))
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
-            let before = (now - StaleRule.forgetAfter).date
+            let before = (now - InactivityRule.forgetAfter).date
             let forgotten = try await transaction.query(
                 "SELECT registry.forget_erased(\(position), \(end ?? Self.last), \(before))"
             ).single(Int.self)
@@ -96,8 +96,8 @@ struct SweepStore: Sendable {
     }
 
     static func marking(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
-        let flagged = (now - StaleRule.flagAfter).date
-        let ended = (now - StaleRule.endAfter).date
+        let flagged = (now - InactivityRule.flagAfter).date
+        let ended = (now - InactivityRule.endAfter).date
         return """
             UPDATE registry.registration SET
                 stale_since = coalesce(stale_since, \(now.date)),

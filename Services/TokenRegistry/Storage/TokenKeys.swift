@@ -125,7 +125,8 @@ final class TokenKeys: Sendable {
             "\(Self.name) cannot be used; the earlier keys stay in force", metadata: [LogKey.reason: "\(fault)"])
     }
 
-    private func note(_ fault: TokenCipher.DecryptionError, _ device: UUID, _ app: AppID) -> TokenCipher.DecryptionError {
+    private func note(_ fault: TokenCipher.DecryptionError, _ device: UUID, _ app: AppID) -> TokenCipher.DecryptionError
+    {
         Counter(
             label: "heliograph_registry_unreadable_tokens_total",
             dimensions: [("app", app.rawValue), ("reason", fault.metricLabel)]

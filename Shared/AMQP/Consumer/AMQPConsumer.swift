@@ -39,7 +39,8 @@ package final class AMQPConsumer: Service, Sendable {
     }
 
     init(
-        configuration: AMQPConfiguration, maximumBytes: Int = maximumUnsettledBytes, control: ConnectionControl, logger: Logger,
+        configuration: AMQPConfiguration, maximumBytes: Int = maximumUnsettledBytes, control: ConnectionControl,
+        logger: Logger,
         acknowledged: @escaping @Sendable ([Duration]) -> Void = { _ in }
     ) {
         self.maximumBytes = maximumBytes
@@ -63,11 +64,15 @@ package final class AMQPConsumer: Service, Sendable {
     /// Graceful shutdown cancels all subscriptions, requeues the buffered deliveries, and waits up to `timeouts.drain`
     /// for the settlement of the others.
     package func run() async throws {
-        let (commandQueue, control, snapshot, acknowledged, bytes) = (commandQueue, control, snapshot, acknowledged, maximumBytes)
+        let (commandQueue, control, snapshot, acknowledged, bytes) = (
+            commandQueue, control, snapshot, acknowledged, maximumBytes
+        )
         do {
-            try await ConnectionThread(configuration: configuration, name: "in", control: control, logger: logger).run { logger in
+            try await ConnectionThread(configuration: configuration, name: "in", control: control, logger: logger).run {
+                logger in
                 ConsumerRole(
-                    commandQueue: commandQueue, control: control, snapshot: snapshot, logger: logger, backoff: self.configuration.backoff,
+                    commandQueue: commandQueue, control: control, snapshot: snapshot, logger: logger,
+                    backoff: self.configuration.backoff,
                     maximumBytes: bytes, acknowledged: acknowledged)
             }
         } catch {
@@ -95,7 +100,9 @@ package final class AMQPConsumer: Service, Sendable {
         stream: String, prefetch: UInt16, from start: @escaping @Sendable () -> AMQPStreamStart
     ) -> AMQPSubscription {
         precondition(prefetch > 0, "a stream is not read without a prefetch")
-        return commandQueue.subscribe(stream, prefetch: prefetch, isStream: true) { ["x-stream-offset": start().argument] }
+        return commandQueue.subscribe(stream, prefetch: prefetch, isStream: true) {
+            ["x-stream-offset": start().argument]
+        }
     }
 
     /// Acknowledges deliveries. Drops and counts tags of a closed channel.

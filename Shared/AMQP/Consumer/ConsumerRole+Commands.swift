@@ -36,7 +36,8 @@ extension ConsumerRole {
         shutdownState = control.shutdownState
         let commands = commandQueue.take()
         var stale = 0
-        for tag in commands.acknowledged where tag.generation != generation || !tracker.acknowledge(tag.value, now: now) {
+        for tag in commands.acknowledged where tag.generation != generation || !tracker.acknowledge(tag.value, now: now)
+        {
             stale += 1
         }
         for tag in commands.requeued where tag.generation != generation || !tracker.requeue(tag.value) { stale += 1 }

@@ -44,7 +44,8 @@ struct ConsumerRole: ConnectionRole {
     var shutdownState = ConnectionControl.ShutdownState.running
 
     init(
-        commandQueue: ConsumerCommandQueue, control: ConnectionControl, snapshot: ConsumerSnapshot, logger: Logger, backoff: BackoffPolicy,
+        commandQueue: ConsumerCommandQueue, control: ConnectionControl, snapshot: ConsumerSnapshot, logger: Logger,
+        backoff: BackoffPolicy,
         maximumBytes: Int, acknowledged: @escaping @Sendable ([Duration]) -> Void
     ) {
         self.commandQueue = commandQueue
@@ -62,7 +63,9 @@ struct ConsumerRole: ConnectionRole {
         generation += 1
     }
 
-    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> ReconnectDelay {
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
+    {
         tracker = AckTracker()
         assembler = FrameAssembler(maximumBody: AMQPConsumer.maximumBody)
         bursting.removeAll()

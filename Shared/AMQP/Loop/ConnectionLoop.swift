@@ -30,7 +30,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
     private var immediateReconnects = 0
 
     init(
-        name: String, configuration: AMQPConfiguration, control: ConnectionControl, watchdog: SocketWatchdog, logger: Logger, role: Role
+        name: String, configuration: AMQPConfiguration, control: ConnectionControl, watchdog: SocketWatchdog,
+        logger: Logger, role: Role
     ) {
         self.name = name
         self.configuration = configuration
@@ -114,7 +115,9 @@ struct ConnectionLoop<Role: ConnectionRole> {
             wasPaused = role.isReadingPaused
             if frameLimit > 0 { lastRead = now }
             var frameCount = 0
-            while frameCount < frameLimit, frameCount == 0 || !role.isReadingPaused, let (channel, frame) = try connection.nextFrame() {
+            while frameCount < frameLimit, frameCount == 0 || !role.isReadingPaused,
+                let (channel, frame) = try connection.nextFrame()
+            {
                 frameCount += 1
                 try dispatch(frame, channel, &connection, &close, now)
             }
@@ -218,7 +221,8 @@ struct ConnectionLoop<Role: ConnectionRole> {
     private func report(_ error: AMQPError) {
         let metadata: Logger.Metadata = ["error": "\(error)", "tries": "\(failuresInRow)"]
         switch error.code {
-        case .refused, .tls, .configuration: logger.error("Cannot connect to the broker; check URL, credentials and TLS settings", metadata: metadata)
+        case .refused, .tls, .configuration:
+            logger.error("Cannot connect to the broker; check URL, credentials and TLS settings", metadata: metadata)
         case .unreachable, .connectionClosed, .channelClosed, .connectionLost, .timeout, .protocolViolation, .closed,
             .cancelled:
             logger.warning("Broker connection failed; reconnecting", metadata: metadata)

@@ -12,7 +12,8 @@ protocol ConnectionRole: SendableMetatype {
     /// Runs the commands that need no connection.
     mutating func processCommandsOffline(now: ContinuousClock.Instant)
     /// Called after the end of a connection. `close` is the broker's close method, if it sent one.
-    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> ReconnectDelay
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
     /// Called when a broker alarm starts or ends.
     mutating func setBlocked(_ isBlocked: Bool)
     /// When to call ``processCommands(_:now:)`` although nothing arrived.

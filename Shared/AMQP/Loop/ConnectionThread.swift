@@ -18,7 +18,9 @@ struct ConnectionThread {
         }
         var logger = logger
         logger[metadataKey: "amqp"] = "\(name)"
-        let (control, configuration, connectionName) = (control, configuration, "\(configuration.connectionName) \(name)")
+        let (control, configuration, connectionName) = (
+            control, configuration, "\(configuration.connectionName) \(name)"
+        )
         let threadName = "amqp-\(name)"
         let drain = configuration.timeouts.drain
         if let fault = control.wakeup.fault { throw fault }
@@ -29,7 +31,8 @@ struct ConnectionThread {
         defer { watchdog.end() }
         let work: @Sendable () -> Void = { [logger] in
             var loop = ConnectionLoop(
-                name: connectionName, configuration: configuration, control: control, watchdog: watchdog, logger: logger,
+                name: connectionName, configuration: configuration, control: control, watchdog: watchdog,
+                logger: logger,
                 role: makeRole(logger))
             loop.run()
         }

@@ -19,7 +19,10 @@ package final class AMQPPublisher: Service, Sendable {
         self.init(configuration: configuration, window: window, control: ConnectionControl(), logger: logger)
     }
 
-    init(configuration: AMQPConfiguration, window: AMQPPublishWindow = .init(), control: ConnectionControl, logger: Logger) {
+    init(
+        configuration: AMQPConfiguration, window: AMQPPublishWindow = .init(), control: ConnectionControl,
+        logger: Logger
+    ) {
         self.control = control
         self.configuration = configuration
         self.window = window
@@ -38,9 +41,11 @@ package final class AMQPPublisher: Service, Sendable {
         let idPrefix = "hg-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         let (jobQueue, control, window) = (jobQueue, control, window)
         do {
-            try await ConnectionThread(configuration: configuration, name: "out", control: control, logger: logger).run { logger in
+            try await ConnectionThread(configuration: configuration, name: "out", control: control, logger: logger).run
+            { logger in
                 PublisherRole(
-                    jobQueue: jobQueue, control: control, logger: logger, publishQueue: PublishQueue(limits: window, idPrefix: idPrefix))
+                    jobQueue: jobQueue, control: control, logger: logger,
+                    publishQueue: PublishQueue(limits: window, idPrefix: idPrefix))
             }
         } catch {
             // No thread serves the callers.

@@ -98,7 +98,9 @@ struct PublisherRole: ConnectionRole {
         for job in jobQueue.take() { publishQueue.add(job) }
     }
 
-    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant) -> ReconnectDelay {
+    mutating func connectionLost(_ error: AMQPError, close: Frame.Close?, now: ContinuousClock.Instant)
+        -> ReconnectDelay
+    {
         assembler = FrameAssembler(maximumBody: 0)
         isBlocked = false
         publishQueue.channelLost(close, now: now)

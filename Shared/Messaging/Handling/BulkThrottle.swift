@@ -31,7 +31,9 @@ package final class BulkThrottle: Sendable {
     package func stepSize(_ usual: Int, throttled: Int) -> Int { isThrottling ? throttled : usual }
 
     /// The pause after a step of duration `work`.
-    package func pause(after work: Duration) -> Duration { isThrottling ? min(work * pauseFactor, Self.maximumPause) : .zero }
+    package func pause(after work: Duration) -> Duration {
+        isThrottling ? min(work * pauseFactor, Self.maximumPause) : .zero
+    }
 
     private var isThrottling: Bool {
         guard let lastInteractive = lastInteractive.withLock({ $0 }) else { return false }

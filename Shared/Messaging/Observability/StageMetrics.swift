@@ -56,7 +56,8 @@ final class StageMetrics: Sendable {
                     batchSize: Recorder(label: MetricName.batchSize, dimensions: labels([]), factory: factory),
                     done: Counter(
                         label: MetricName.settled,
-                        dimensions: labels([(MetricLabel.disposition, ResolvedDisposition.done.label)]), factory: factory),
+                        dimensions: labels([(MetricLabel.disposition, ResolvedDisposition.done.label)]),
+                        factory: factory),
                     decided: timer(labels([(MetricLabel.answer, HandlerAnswer.decided.rawValue)])))
             }
         }

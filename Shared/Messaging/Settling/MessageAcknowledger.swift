@@ -21,7 +21,9 @@ struct MessageAcknowledger: Sendable {
 
     /// ``carryOut(_:)`` for batches whose verdicts are all `done`, the usual case. Creates `settlements` only when the
     /// broker does not confirm everything at the first publish.
-    func finish(_ messages: [any ErasedDelivery], _ verdicts: [Verdict], settlements: () -> [PendingSettlement]) async -> Bool {
+    func finish(_ messages: [any ErasedDelivery], _ verdicts: [Verdict], settlements: () -> [PendingSettlement]) async
+        -> Bool
+    {
         var publishBatch = PublishBatch(service: service, room: messages.count)
         var idle: [AMQPDeliveryTag] = []
         var waiting: [AMQPDeliveryTag] = []

@@ -22,7 +22,8 @@ indirect enum ResolvedDisposition: Hashable, Sendable {
                 : .deadLetter(
                     Reason(
                         code: ReasonCode.attemptsExhausted,
-                        detail: "dead-lettered after \(attempt) attempts; last reason: \(reason.code): \(reason.detail)"))
+                        detail: "dead-lettered after \(attempt) attempts; last reason: \(reason.code): \(reason.detail)"
+                    ))
         }
     }
 
@@ -73,5 +74,6 @@ package enum ReasonCode {
 
 extension Reason {
     static let setAside = Reason(
-        code: ReasonCode.setAside, detail: "returned many times before its handling started; the delivery count restarts")
+        code: ReasonCode.setAside,
+        detail: "returned many times before its handling started; the delivery count restarts")
 }

@@ -18,13 +18,16 @@ struct PoisonMessageIsolation: Sendable {
 
     /// Whether a message used half of the delivery limit. It then moves to a retry level instead of being requeued; the
     /// other half remains for crashes and connection losses.
-    static func isNearDeliveryLimit(_ delivery: AMQPDelivery) -> Bool { delivery.deliveryCount >= Topology.deliveryLimit / 2 }
+    static func isNearDeliveryLimit(_ delivery: AMQPDelivery) -> Bool {
+        delivery.deliveryCount >= Topology.deliveryLimit / 2
+    }
 
     private var successes = 0
 
     func mustIsolate(_ delivery: AMQPDelivery) -> Bool {
         guard delivery.redelivered else { return false }
-        return successes < PoisonMessageIsolation.requiredSuccesses || delivery.deliveryCount >= PoisonMessageIsolation.maximumRedeliveries
+        return successes < PoisonMessageIsolation.requiredSuccesses
+            || delivery.deliveryCount >= PoisonMessageIsolation.maximumRedeliveries
     }
 
     /// Records that an isolated message was handled without a crash.

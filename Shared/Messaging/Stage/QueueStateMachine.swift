@@ -187,7 +187,8 @@ extension QueueStateMachine {
     /// that holds a delivery for 30 minutes, and then counts a return for each delivery of the channel.
     private mutating func holdTimePassed() -> [Action] {
         holdIsArmed = false
-        let isOverdue = { [unsettledAtLastCheck] (delivery: AMQPDelivery) in unsettledAtLastCheck.contains(delivery.tag) }
+        let isOverdue = { [unsettledAtLastCheck] (delivery: AMQPDelivery) in unsettledAtLastCheck.contains(delivery.tag)
+        }
         var overdue = waiting.filter(isOverdue)
         waiting.removeAll(where: isOverdue)
         lingerExpiredCount = min(lingerExpiredCount, waiting.count)

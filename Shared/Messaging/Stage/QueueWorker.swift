@@ -93,7 +93,8 @@ extension QueueWorker {
     }
 
     private func perform(
-        _ actions: [QueueStateMachine.Action], _ subscription: inout BusSubscription?, _ group: inout DiscardingTaskGroup
+        _ actions: [QueueStateMachine.Action], _ subscription: inout BusSubscription?,
+        _ group: inout DiscardingTaskGroup
     ) {
         for action in actions {
             switch action {

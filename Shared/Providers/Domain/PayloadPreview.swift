@@ -42,7 +42,7 @@ package struct PayloadPreview: Hashable, Sendable {
 
     /// Renders `push`, which has one target.
     ///
-    /// 
+    ///
     /// - Parameter bundle: the app's bundle id, used for APNs only. With `nil`, the topic in the content is assumed
     ///   to be the app's.
     package init(_ push: Push, bundle: String? = nil, now: Timestamp) {
@@ -59,7 +59,9 @@ package struct PayloadPreview: Hashable, Sendable {
         }
     }
 
-    private static func request(of push: Push, by codec: some ProviderCodec, now: Timestamp) -> Result<Request, LocalRejection> {
+    private static func request(of push: Push, by codec: some ProviderCodec, now: Timestamp) -> Result<
+        Request, LocalRejection
+    > {
         Result { () throws(LocalRejection) in
             guard let target = push.targets.first else { throw LocalRejection("no-target") }
             let sent = try codec.request(to: target, from: codec.render(push, now: now))

@@ -78,7 +78,9 @@ struct CanonicalJSONReader {
         var elements = [try read(&self)]
         while tryConsume(UInt8(ascii: ",")) {
             // Reserves capacity by the length of the first element.
-            if elements.count == 1 { elements.reserveCapacity(1 + (bytes.count - position) / max(position - start, 16)) }
+            if elements.count == 1 {
+                elements.reserveCapacity(1 + (bytes.count - position) / max(position - start, 16))
+            }
             elements.append(try read(&self))
         }
         try expect(UInt8(ascii: "]"))
@@ -195,7 +197,8 @@ struct CanonicalJSONReader {
 
     /// Reads a UUID in its canonical form.
     mutating func uuid() throws(JSONReader.NotCanonical) -> UUID {
-        guard position + 38 <= bytes.count, bytes[position] == UInt8(ascii: "\""), bytes[position + 37] == UInt8(ascii: "\""),
+        guard position + 38 <= bytes.count, bytes[position] == UInt8(ascii: "\""),
+            bytes[position + 37] == UInt8(ascii: "\""),
             let id = Hexadecimal.uuid(UnsafeBufferPointer(rebasing: bytes[position + 1..<position + 37]))
         else { throw JSONReader.NotCanonical() }
         position += 38
@@ -230,7 +233,9 @@ struct CanonicalJSONReader {
     mutating func optionalText() throws(JSONReader.NotCanonical) -> String? { try consumeNull() ? nil : try text() }
 
     /// Reads an integer, or `null` as `nil`.
-    mutating func optionalInteger() throws(JSONReader.NotCanonical) -> Int64? { try consumeNull() ? nil : try integer() }
+    mutating func optionalInteger() throws(JSONReader.NotCanonical) -> Int64? {
+        try consumeNull() ? nil : try integer()
+    }
 
     /// Skips `null` if it is next. Returns whether it was.
     mutating func consumeNull() throws(JSONReader.NotCanonical) -> Bool {

@@ -61,7 +61,9 @@ package enum Hexadecimal {
     }
 
     /// Two lower-case digits a byte.
-    package static func text(of bytes: some Collection<UInt8>) -> String {
+    ///
+    /// Not generic: other modules would call it unspecialized, at four times the cost of opening a stored token.
+    package static func text(of bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
             var position = 0
             for byte in bytes {

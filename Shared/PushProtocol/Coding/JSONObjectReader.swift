@@ -38,7 +38,7 @@ package struct JSONObjectReader {
 
     /// Reads free text without control characters. Returns `nil` where it is absent or `null`.
     ///
-    /// 
+    ///
     /// - Parameter limit: in Unicode scalars, as JSON Schema counts them.
     package func freeText(_ name: String, _ limit: Int) throws(WireError) -> String? {
         guard let value = self[name] else { return nil }

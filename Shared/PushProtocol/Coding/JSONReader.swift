@@ -232,7 +232,9 @@ extension JSONReader {
         case UInt8(ascii: "{"):
             var members: [String: JSONValue] = [:]
             try object { (reader, key) throws(NotCanonical) in
-                guard members.updateValue(try reader.value(), forKey: try key.text()) == nil else { throw NotCanonical() }
+                guard members.updateValue(try reader.value(), forKey: try key.text()) == nil else {
+                    throw NotCanonical()
+                }
             }
             return .object(members)
         case UInt8(ascii: "["):

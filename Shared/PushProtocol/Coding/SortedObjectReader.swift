@@ -16,7 +16,8 @@ struct SortedObjectReader {
     // Inlined, `name` becomes one or two integer constants. `@inline(__always)` kept a call, at 70 to 100
     // instructions a name.
     @_transparent
-    mutating func find(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) -> Bool {
+    mutating func find(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) -> Bool
+    {
         guard scan.isNext(separator) else { return false }
         let start = scan.position + 1
         let count = name.utf8CodeUnitCount
@@ -52,7 +53,8 @@ struct SortedObjectReader {
     }
 
     /// Throws if the object has the member `name`.
-    mutating func requireAbsent(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical) {
+    mutating func requireAbsent(_ name: StaticString, _ scan: inout CanonicalJSONReader) throws(JSONReader.NotCanonical)
+    {
         guard try !find(name, &scan) else { throw JSONReader.NotCanonical() }
     }
 

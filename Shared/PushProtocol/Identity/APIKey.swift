@@ -3,7 +3,7 @@ import Crypto
 /// An API key for a server or an operator: `hgk_`, a public id and 256 random bits. Secret scanners find keys by the
 /// prefix.
 ///
-/// 
+///
 ///     hgk_4k7v0q2m9x1c_8d5f…(64 hexadecimal digits)
 ///
 /// Only its SHA-256 is stored. A 256-bit random key cannot be guessed, so a slow, salted hash would add cost without
@@ -24,7 +24,7 @@ package struct APIKey: Hashable, Sendable {
         let id = (0..<Self.idLength).map { _ in Self.alphabet[Int.random(in: 0..<36, using: &random)] }
         self.id = String(decoding: id, as: UTF8.self)
         let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
-        secret = "\(Self.prefix)\(self.id)_\(Hexadecimal.text(of: bytes))"
+        secret = "\(Self.prefix)\(self.id)_\(bytes.withUnsafeBytes { Hexadecimal.text(of: $0) })"
     }
 
     /// Parses a key; `nil` for any other text.

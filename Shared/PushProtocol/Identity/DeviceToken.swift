@@ -43,7 +43,7 @@ extension DeviceToken {
         guard text.utf8.count == 44, text.hasSuffix("="), let data = Data(base64Encoded: text), data.count == 32 else {
             return nil
         }
-        return Hexadecimal.text(of: data)
+        return data.withUnsafeBytes { Hexadecimal.text(of: $0) }
     }
 }
 

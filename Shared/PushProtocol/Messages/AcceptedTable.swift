@@ -22,7 +22,8 @@ struct AcceptedTable {
     var outcomes: [Outcome] {
         devices.indices.map { position in
             Outcome(
-                notification: notifications[position], device: devices[position], answer: .accepted(id: ids?[position]), at: at,
+                notification: notifications[position], device: devices[position], answer: .accepted(id: ids?[position]),
+                at: at,
                 registeredAt: nil)
         }
     }
@@ -33,8 +34,10 @@ struct AcceptedTable {
         guard let at = outcomes.first?.at else { return false }
         return outcomes.indices.allSatisfy { position in
             guard case .accepted = outcomes[position].answer else { return false }
-            return outcomes[position].at == at && outcomes[position].device != nil && outcomes[position].registeredAt == nil
-                && outcomes[position].elsewhere == nil && outcomes[position].refusedFID == nil && outcomes[position].owner == nil
+            return outcomes[position].at == at && outcomes[position].device != nil
+                && outcomes[position].registeredAt == nil
+                && outcomes[position].elsewhere == nil && outcomes[position].refusedFID == nil
+                && outcomes[position].owner == nil
         }
     }
 }

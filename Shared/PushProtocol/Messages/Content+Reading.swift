@@ -30,10 +30,13 @@ extension Content {
             case "collapseKey": try seen.mark(12); content.collapseKey = try reader.optionalString()
             case "apns":
                 try seen.mark(13)
-                content.apns = try reader.optional { (reader) throws(JSONReader.NotCanonical) in try APNsOverride(&reader) }
+                content.apns = try reader.optional { (reader) throws(JSONReader.NotCanonical) in
+                    try APNsOverride(&reader)
+                }
             case "fcm":
                 try seen.mark(14)
-                content.fcm = try reader.optional { (reader) throws(JSONReader.NotCanonical) in try FCMOverride(&reader) }
+                content.fcm = try reader.optional { (reader) throws(JSONReader.NotCanonical) in try FCMOverride(&reader)
+                }
             default: try reader.skip(key)
             }
         }

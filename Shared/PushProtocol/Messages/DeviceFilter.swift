@@ -11,7 +11,8 @@ package struct DeviceFilter: Encodable, Hashable, Sendable {
     package var lastSeen: TimeRange?
 
     package init(
-        platform: [Platform]? = nil, locale: [String]? = nil, timeZone: [String]? = nil, appVersion: VersionRange? = nil,
+        platform: [Platform]? = nil, locale: [String]? = nil, timeZone: [String]? = nil,
+        appVersion: VersionRange? = nil,
         lastSeen: TimeRange? = nil
     ) {
         self.platform = platform

@@ -17,7 +17,9 @@ package struct RouteHealth: Codable, Hashable, Sendable {
     /// (ProviderFacts.md §C.4). Encoded as `storm`.
     package var badTokenSpike: BadTokenSpike?
 
-    package init(sender: UUID, minute: Timestamp, answered: Int, acceptedAt: Timestamp?, badTokenSpike: BadTokenSpike? = nil) {
+    package init(
+        sender: UUID, minute: Timestamp, answered: Int, acceptedAt: Timestamp?, badTokenSpike: BadTokenSpike? = nil
+    ) {
         self.sender = sender
         self.minute = minute
         self.answered = answered

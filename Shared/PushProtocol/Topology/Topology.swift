@@ -9,7 +9,8 @@ package struct Topology: Hashable, Sendable {
     package var retired: [Binding]
 
     package init(
-        exchanges: [Exchange], queues: [Queue], bindings: [Binding], exchangeBindings: [ExchangeBinding] = [], retired: [Binding] = []
+        exchanges: [Exchange], queues: [Queue], bindings: [Binding], exchangeBindings: [ExchangeBinding] = [],
+        retired: [Binding] = []
     ) {
         self.exchanges = exchanges
         self.queues = queues

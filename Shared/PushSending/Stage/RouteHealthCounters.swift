@@ -33,7 +33,7 @@ final class RouteHealthCounters: Sendable {
             push.trace.id, "storm-\(spike.since.milliseconds)-\(spike.until.milliseconds)", ids: [])
         return Outcomes(
             trace: push.trace.next(id: id), app: push.app, origin: Outcomes.Origin(push.provider),
-            environment: push.environment, route: push.route, routeHealth: health, outcomes: [])
+            environment: push.environment, lane: push.lane, routeHealth: health, outcomes: [])
     }
 
     /// Counts the outcomes of pushes that were sent together on `route`.

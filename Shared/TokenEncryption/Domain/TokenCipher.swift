@@ -183,7 +183,7 @@ extension TokenCipher {
     private static func unpacked(_ data: Data) -> String? {
         switch data.first {
         case asText: return String(validating: data.dropFirst(), as: UTF8.self)
-        case asHexadecimal: return data.withUnsafeBytes { Hexadecimal.text(of: $0.dropFirst()) }
+        case asHexadecimal: return data.withUnsafeBytes { Hexadecimal.text(of: .init(rebasing: $0.dropFirst())) }
         default: return nil
         }
     }

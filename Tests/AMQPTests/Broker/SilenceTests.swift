@@ -94,7 +94,9 @@ struct SilenceTests {
 
     /// Linux applies `TCP_USER_TIMEOUT` also to a live peer that does not read. During an alarm RabbitMQ does not read.
     @Test(arguments: [false, true])
-    func `unacknowledged data breaks the connection after its limit, but not during an alarm`(_ isAlarm: Bool) async throws {
+    func `unacknowledged data breaks the connection after its limit, but not during an alarm`(_ isAlarm: Bool)
+        async throws
+    {
         try await RealBroker.withQueue { queue in
             try await RealBroker.withProxy { proxy in
                 var configuration = try RealBroker.configuration(through: proxy)

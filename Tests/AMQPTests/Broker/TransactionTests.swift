@@ -61,7 +61,9 @@ struct TransactionTests {
                 await #expect(throws: AMQPError.self) {
                     _ = try await transactionChannel.commit([Self.message(sink, "effect")], settling: delivery)
                 }
-                try await eventually("the input is requeued", within: .seconds(60)) { try await Self.depth(source) == 1 }
+                try await eventually("the input is requeued", within: .seconds(60)) {
+                    try await Self.depth(source) == 1
+                }
                 #expect(try await Self.depth(sink) == 0)
                 // A delivery of an earlier connection cannot be settled on this one.
                 let again = try #require(try await transactionChannel.take(from: source))

@@ -19,7 +19,9 @@ import Testing
         (noDescriptors, "Too many open files"), (noThreads, "Resource temporarily unavailable"),
     ]
 
-    @Test(arguments: 0..<2) func `a publisher without system resources throws and fails its callers`(lack: Int) async throws {
+    @Test(arguments: 0..<2) func `a publisher without system resources throws and fails its callers`(lack: Int)
+        async throws
+    {
         let (resources, reason) = Self.lacks[lack]
         let publisher = AMQPPublisher(
             configuration: configuration, control: ConnectionControl(resources), logger: RealBroker.logger)
@@ -29,9 +31,12 @@ import Testing
         await #expect(throws: AMQPError.self) { try await waiting.value }
     }
 
-    @Test(arguments: 0..<2) func `a consumer without system resources throws and ends its subscriptions`(lack: Int) async throws {
+    @Test(arguments: 0..<2) func `a consumer without system resources throws and ends its subscriptions`(lack: Int)
+        async throws
+    {
         let (resources, reason) = Self.lacks[lack]
-        let consumer = AMQPConsumer(configuration: configuration, control: ConnectionControl(resources), logger: RealBroker.logger)
+        let consumer = AMQPConsumer(
+            configuration: configuration, control: ConnectionControl(resources), logger: RealBroker.logger)
         let subscription = consumer.subscribe(queue: "queue", prefetch: 1)
         let error = await #expect(throws: AMQPError.self) { try await consumer.run() }
         #expect(error?.description.contains(reason) == true)

@@ -26,7 +26,9 @@ import TestSupport
         return (PublishJob(messages) { result in answer.result.withLock { $0 = result } }, answer)
     }
 
-    private func publishQueue(_ limits: AMQPPublishWindow = .init()) -> PublishQueue { PublishQueue(limits: limits, idPrefix: "t") }
+    private func publishQueue(_ limits: AMQPPublishWindow = .init()) -> PublishQueue {
+        PublishQueue(limits: limits, idPrefix: "t")
+    }
 
     /// Publishes all messages that may be sent now, and returns their ids.
     private func publish(_ publishQueue: inout PublishQueue, now: ContinuousClock.Instant? = nil) -> [String] {
@@ -120,7 +122,8 @@ import TestSupport
         #expect(publish(&publishQueue) == ["1"])
         try publishQueue.settle(1, multiple: false, as: .confirmed)
         #expect(publish(&publishQueue) == ["1", "2"])
-        #expect(publishQueue.returned(.init(code: 312, text: "", exchange: "e", routingKey: "k"), messageID: "1") == true)
+        #expect(
+            publishQueue.returned(.init(code: 312, text: "", exchange: "e", routingKey: "k"), messageID: "1") == true)
         try publishQueue.settle(3, multiple: true, as: .confirmed)
         #expect(answer.confirmations == [.confirmed, .returned(code: 312, text: ""), .confirmed])
     }

@@ -90,7 +90,9 @@ private final class RawSocket {
             let size = head[3..<7].reduce(0) { $0 << 8 | Int($1) }
             let payload = try read(size + 1)
             if head[0] == 1, payload[1] == classID, payload[3] == methodID { return }
-            if head[0] == 1, payload[3] == 50 || payload[1] == 20 && payload[3] == 40 { throw RawPublisher.RawPublisherError() }
+            if head[0] == 1, payload[3] == 50 || payload[1] == 20 && payload[3] == 40 {
+                throw RawPublisher.RawPublisherError()
+            }
         }
     }
 

@@ -24,7 +24,8 @@ import Testing
 
     @Test func `B01 B02: the id is the provider's in lower case, or ours without one`() {
         let id = "123E4567-E89B-12D3-A456-426614174000"
-        #expect(consequence(200, headers: ["apns-id": id]) == .settle(.accepted(id: ProviderMessageID(id.lowercased()))))
+        #expect(
+            consequence(200, headers: ["apns-id": id]) == .settle(.accepted(id: ProviderMessageID(id.lowercased()))))
         let target = Push.Target.sample()
         let answer = codec.consequence(
             of: ProviderResponse(status: 200), to: ResponseContext(target: target, now: .sample, credentialAge: .zero))

@@ -52,7 +52,9 @@ import Testing
                 + (result.map { [("result", $0)] } ?? []))
     }
 
-    @Test func `connections, open streams and waiting requests are labelled with the apps that share a key`() async throws {
+    @Test func `connections, open streams and waiting requests are labelled with the apps that share a key`()
+        async throws
+    {
         let gate = Gate()
         let apns = try await ScriptedAPNs.start(settings: HTTP2ServerSettings(maximumConcurrentStreams: 1)) { _, _ in
             await gate.pass()

@@ -76,8 +76,7 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `B23: streams above GOAWAY's last stream are resent at once without counting an attempt`() async throws
-    {
+    @Test func `B23: streams above GOAWAY's last stream are resent at once without counting an attempt`() async throws {
         let apns = try await ScriptedAPNs.start { request, _ in
             guard request.connection == 1 else { return [.respond(status: 200)] }
             switch request.stream {
@@ -244,7 +243,8 @@ import Testing
         await apns.server.shutdown()
     }
 
-    @Test func `given a topic that Apple allows later, then the next probe on a new connection succeeds`() async throws {
+    @Test func `given a topic that Apple allows later, then the next probe on a new connection succeeds`() async throws
+    {
         let apns = try await ScriptedAPNs.start { request, _ in
             request.connection == 1
                 ? [.respond(status: 400, body: Array(#"{"reason":"TopicDisallowed"}"#.utf8))] : [.respond(status: 200)]

@@ -92,8 +92,7 @@ import Testing
         #expect(paths == ["/3/device/aaaa"])
     }
 
-    @Test func `given a push older than all known revocations, then it is skipped with a reason`() async throws
-    {
+    @Test func `given a push older than all known revocations, then it is skipped with a reason`() async throws {
         let apns = try await ScriptedAPNs.start { _, _ in [.respond(status: 200)] }
         let sender = try await apns.sender(try catalogs.key(), revocations: revocations)
         let retention = StreamName.senderRevocations.retention

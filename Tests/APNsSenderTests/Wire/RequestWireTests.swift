@@ -39,8 +39,7 @@ import Testing
         }
     }
 
-    @Test func `A05 A12 A13 A18 A25 A28 A29: invalid pushes are rejected and not sent`() async throws
-    {
+    @Test func `A05 A12 A13 A18 A25 A28 A29: invalid pushes are rejected and not sent`() async throws {
         try await SimulatedAPNs.run { apns, sender in
             for vector in RejectedVector.all {
                 let result = try await sender.send(.sample(vector.content))

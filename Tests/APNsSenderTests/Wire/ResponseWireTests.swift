@@ -67,7 +67,8 @@ import Testing
     }
 
     @Test(arguments: [7, nil] as [Int?])
-    func `S2: 25 invented tokens of one user, or of new registrations, do not halt the route`(owner: Int?) async throws {
+    func `S2: 25 invented tokens of one user, or of new registrations, do not halt the route`(owner: Int?) async throws
+    {
         try await SimulatedAPNs.run { apns, sender in
             let invented = (0..<25).map {
                 Push.Target.sample(token: String($0 + 0x1000_0000, radix: 16), owner: owner)
@@ -84,8 +85,7 @@ import Testing
         }
     }
 
-    @Test func `B08: bad tokens of 30 people in 100 halt the route, and no token is suspected`() async throws
-    {
+    @Test func `B08: bad tokens of 30 people in 100 halt the route, and no token is suspected`() async throws {
         try await SimulatedAPNs.run { apns, sender in
             let targets = (0..<100).map {
                 Push.Target.sample(token: String($0 + 0x1000_0000, radix: 16), owner: $0)
@@ -140,7 +140,9 @@ import Testing
         "InvalidProviderToken", "BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken", "TopicDisallowed",
         "BadTopic", "Forbidden", "BadCertificateEnvironment",
     ])
-    func `B11 B13 B19: a configuration fault halts the route, keeps the push, and sends one request`(reason: String) async throws {
+    func `B11 B13 B19: a configuration fault halts the route, keeps the push, and sends one request`(reason: String)
+        async throws
+    {
         try await send(["status": reason.hasSuffix("Topic") ? 400 : 403, "reason": .string(reason)]) {
             result, requests, sender in
             #expect(requests.count == 1)
@@ -189,7 +191,8 @@ import Testing
     }
 
     @Test func `B17: a server error waits at least 15 minutes`() async throws {
-        try await send(["status": 500, "reason": "InternalServerError"], lifetime: .seconds(3600)) { result, requests, _ in
+        try await send(["status": 500, "reason": "InternalServerError"], lifetime: .seconds(3600)) {
+            result, requests, _ in
             #expect(result.outcomes.isEmpty)
             #expect(result.retry == .seconds(900))
             #expect(requests.count == 1)

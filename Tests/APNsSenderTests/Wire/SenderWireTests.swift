@@ -126,7 +126,8 @@ struct SenderWireTests {
         await provider.stop()
     }
 
-    @Test func `given a rejected key, then the route pauses, keeps its queue, and readiness is degraded only`() async throws
+    @Test func `given a rejected key, then the route pauses, keeps its queue, and readiness is degraded only`()
+        async throws
     {
         let provider = try await FakeProvider.start { _ in
             [.respond(status: 403, body: Array(#"{"reason":"InvalidProviderToken"}"#.utf8))]
@@ -174,7 +175,8 @@ struct SenderWireTests {
         return context
     }
 
-    @Test func `given an unusable key, then only its app's routes pause, and the log names app and file`() async throws {
+    @Test func `given an unusable key, then only its app's routes pause, and the log names app and file`() async throws
+    {
         let log = CapturingLogger()
         let context = try await build(
             """

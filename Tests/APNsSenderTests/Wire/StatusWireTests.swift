@@ -52,7 +52,8 @@ import Testing
         #expect(requests == 1)
     }
 
-    @Test func `given a 410 with a time in 1970, then the device is unregistered without a time, and the reason says so`()
+    @Test
+    func `given a 410 with a time in 1970, then the device is unregistered without a time, and the reason says so`()
         async throws
     {
         let body = Array(#"{"reason":"Unregistered","timestamp":1767225000}"#.utf8)

@@ -42,7 +42,8 @@ enum BenchPush {
             trace: push.trace.next(id: id(4, 0)), app: app, origin: .apns, environment: .production, lane: .interactive,
             outcomes: push.targets.map {
                 Outcome(
-                    notification: $0.notification, device: $0.device, answer: .accepted(id: ProviderMessageID($0.pushID)),
+                    notification: $0.notification, device: $0.device,
+                    answer: .accepted(id: ProviderMessageID($0.pushID)),
                     at: now, registeredAt: nil)
             })
     }
@@ -95,7 +96,8 @@ struct PushTemplate: Sendable {
         let digits = "0123456789ABCDEF".utf8
         for offset in idOffsets {
             for place in 0..<4 {
-                body[offset + place] = digits[digits.index(digits.startIndex, offsetBy: number >> (12 - 4 * place) & 15)]
+                body[offset + place] =
+                    digits[digits.index(digits.startIndex, offsetBy: number >> (12 - 4 * place) & 15)]
             }
         }
         return body

@@ -56,7 +56,8 @@ enum MicroCase: String, CaseIterable {
         }
     }
 
-    private func classify(_ times: Int, _ codec: some ProviderCodec, _ response: ProviderResponse, _ provider: Provider) {
+    private func classify(_ times: Int, _ codec: some ProviderCodec, _ response: ProviderResponse, _ provider: Provider)
+    {
         let sent = ResponseContext(
             target: BenchPush.push(targets: 1, provider: provider).targets[0], now: BenchPush.now,
             credentialAge: .seconds(60))

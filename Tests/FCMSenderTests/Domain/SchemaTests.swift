@@ -163,7 +163,9 @@ import Testing
         #expect(
             message == [
                 "notification": ["body": "B"],
-                "android": ["priority": "HIGH", "notification": ["tag": .string(FCMMessage.notificationIDPlaceholder)]],
+                "android": [
+                    "priority": "HIGH", "notification": ["tag": .string(FCMMessage.notificationIDPlaceholder)],
+                ],
                 "webpush": ["notification": ["x": nil]],
             ])
     }

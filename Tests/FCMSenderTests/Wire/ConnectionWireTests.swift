@@ -80,7 +80,8 @@ import Testing
         }
     }
 
-    @Test func `requests unprocessed by GOAWAY or REFUSED_STREAM are resent at once without counting an attempt`() async throws
+    @Test func `requests unprocessed by GOAWAY or REFUSED_STREAM are resent at once without counting an attempt`()
+        async throws
     {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)
@@ -94,7 +95,8 @@ import Testing
         }
     }
 
-    @Test func `given a connection lost after the request, then it is resent with the same notification id`() async throws
+    @Test func `given a connection lost after the request, then it is resent with the same notification id`()
+        async throws
     {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)

@@ -119,7 +119,8 @@ import Testing
             .holds(["webpush": ["headers": ["TTL": "15"], "fcm_options": ["link": "https://x"]]])),
     ]
 
-    @Test func `F01 to F13, F15, F16: valid messages are sent as expected and invalid ones are not sent`() async throws {
+    @Test func `F01 to F13, F15, F16: valid messages are sent as expected and invalid ones are not sent`() async throws
+    {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)
             for vector in Self.vectors {

@@ -144,8 +144,7 @@ import Testing
         }
     }
 
-    @Test func `G09: Apple's rejection of Firebase's key does not affect Android or the access token`() async throws
-    {
+    @Test func `G09: Apple's rejection of Firebase's key does not affect Android or the access token`() async throws {
         try await SimulatedGoogle.run { google in
             let sender = try await SenderUnderTest(google)
             let targets = (0..<50).map { Push.Target.sample(token: $0 % 2 == 0 ? "sim:APNS_AUTH:1:\($0)" : "a\($0)") }

@@ -18,36 +18,38 @@ import Testing
 
     private let rule = SuspicionRule()
 
-    private func judge(
-        _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil, storms: [RouteHealth.BadTokenSpike] = []
-    ) -> Judgement {
-        (rule ?? self.rule).judge(evidence, acceptedAt: acceptedAt, storms: storms)
+    private func evaluate(
+        _ evidence: Evidence, acceptedAt: Timestamp?, by rule: SuspicionRule? = nil,
+        storms: [RouteHealth.BadTokenSpike] = []
+    ) -> Evaluation {
+        (rule ?? self.rule).evaluate(evidence, acceptedAt: acceptedAt, storms: storms)
     }
 
     @Test(arguments: ["BadDeviceToken", "SENDER_ID_MISMATCH", "malformed-token"])
     func `B06: on a lane that worked within the hour, it is the token`(reason: String) {
-        #expect(judge(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
-        #expect(judge(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
+        #expect(evaluate(suspect(reason), acceptedAt: .start + .seconds(-3600)) == .approve)
+        #expect(evaluate(suspect(reason), acceptedAt: .start + .seconds(5)) == .approve)
     }
 
     @Test func `on a lane that has been silent, an operator looks`() {
-        #expect(judge(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
-        #expect(judge(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
+        #expect(evaluate(suspect(), acceptedAt: nil) == .quarantine(.laneSilent))
+        #expect(evaluate(suspect(), acceptedAt: .start + .milliseconds(-3_600_001)) == .quarantine(.laneSilent))
     }
 
     @Test func `B07: where the environment is unknown, an operator looks`() {
-        #expect(judge(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
+        #expect(evaluate(suspect(environment: nil), acceptedAt: .start) == .quarantine(.environmentUnknown))
     }
 
     @Test func `B20: a push of the wrong kind is not held against a good token`() {
-        #expect(judge(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
+        #expect(evaluate(suspect("DeviceTokenNotForTopic"), acceptedAt: .start) == .keep)
     }
 
     @Test(arguments: ["INVALID_ARGUMENT", "DeviceTokenNotForTopic", "A reason of tomorrow"])
     func `a reason that may be a payload's fault is for an operator, however often it comes`(reason: String) {
-        #expect(judge(suspect(reason, suspicions: 2), acceptedAt: .start) == .keep)
+        #expect(evaluate(suspect(reason, suspicions: 2), acceptedAt: .start) == .keep)
         for suspicions in [3, 4, 100] {
-            #expect(judge(suspect(reason, suspicions: suspicions), acceptedAt: .start) == .quarantine(.reasonUnclear))
+            #expect(
+                evaluate(suspect(reason, suspicions: suspicions), acceptedAt: .start) == .quarantine(.reasonUnclear))
         }
     }
 
@@ -56,28 +58,28 @@ import Testing
         for offset in [-60, -30, 0, 5] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)
-            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
+            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
             evidence.verdict = .gone
-            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .approve)
         }
         for offset in [-61, 6] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)
-            #expect(judge(evidence, acceptedAt: .start, storms: [storm]) == .approve)
+            #expect(evaluate(evidence, acceptedAt: .start, storms: [storm]) == .approve)
         }
-        #expect(judge(suspect("INVALID_ARGUMENT"), acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
+        #expect(evaluate(suspect("INVALID_ARGUMENT"), acceptedAt: .start, storms: [storm]) == .quarantine(.storm))
     }
 
     @Test func `how often is configured`() {
         let strict = SuspicionRule(clear: 2)
-        #expect(judge(suspect(), acceptedAt: .start, by: strict) == .keep)
-        #expect(judge(suspect(suspicions: 2), acceptedAt: .start, by: strict) == .approve)
+        #expect(evaluate(suspect(), acceptedAt: .start, by: strict) == .keep)
+        #expect(evaluate(suspect(suspicions: 2), acceptedAt: .start, by: strict) == .approve)
     }
 
     @Test func `the provider's plain word needs no other lane's`() {
         var gone = suspect()
         gone.verdict = .gone
-        #expect(judge(gone, acceptedAt: nil) == .approve)
+        #expect(evaluate(gone, acceptedAt: nil) == .approve)
     }
 }
 
@@ -85,8 +87,8 @@ import Testing
 @Suite struct GuardRuleTests {
     private let rule = GuardRule()
 
-    private func minute(_ offset: Int, _ refused: Int, _ answered: Int, times: Int = 1) -> LaneMinute {
-        LaneMinute(
+    private func minute(_ offset: Int, _ refused: Int, _ answered: Int, times: Int = 1) -> RouteMinute {
+        RouteMinute(
             minute: .start + .seconds(60 * offset), registrations: refused, refused: refused * times,
             answered: answered * times)
     }

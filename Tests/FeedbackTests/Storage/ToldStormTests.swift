@@ -21,21 +21,21 @@ import Testing
     @Test func `it trips the guard once, though nothing waits`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            #expect(try await feedback.judgement.lanes().lanes == [Batches.lane])
-            let report = try #require(try await feedback.judge())
+            #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
+            let report = try #require(try await feedback.evaluate())
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
             #expect(report.storm == nil)
             feedback.clock.advance(by: .seconds(60))
-            #expect(try await feedback.judge()?.after == report.after)
+            #expect(try await feedback.evaluate()?.after == report.after)
 
             // It goes on, as the next word tells; the one after a rest trips it anew.
             let longer = RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(60))
             try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
             #expect(
-                try await feedback.judge()?.after == .tripped(since: .start, until: .start + .seconds(960)))
+                try await feedback.evaluate()?.after == .tripped(since: .start, until: .start + .seconds(960)))
             feedback.clock.advance(by: .seconds(900))
-            #expect(try await feedback.judge()?.after == .atRest)
-            #expect(try await feedback.judgement.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluate()?.after == .atRest)
+            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
         }
     }
 
@@ -44,7 +44,7 @@ import Testing
     {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            try await feedback.judge()
+            try await feedback.evaluate()
             // An operator has put the guard to rest, or it has come there by itself.
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
@@ -56,10 +56,10 @@ import Testing
                 suspicions(40..<44, at: Self.storm.until, notification: 5, app: Batches.other),
             ])
             feedback.clock.advance(by: .seconds(120))
-            #expect(try await feedback.judge()?.decided == ["quarantined": 19, "approved": 5])
-            #expect(try await feedback.judge(other)?.decided == ["approved": 4])
+            #expect(try await feedback.evaluate()?.decided == ["quarantined": 19, "approved": 5])
+            #expect(try await feedback.evaluate(other)?.decided == ["approved": 4])
             #expect(try await feedback.doubts() == ["storm"])
-            #expect(try await feedback.judgement.quarantined() == [Batches.app: 19])
+            #expect(try await feedback.evaluation.quarantined() == [Batches.app: 19])
         }
     }
 
@@ -68,20 +68,20 @@ import Testing
             try await feedback.evidence.record([
                 Batches.batch(Batches.badToken, devices: 0..<30, at: .start + .seconds(-7200), answered: 100)
             ])
-            try await feedback.judge()
+            try await feedback.evaluate()
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            try await feedback.judge()
+            try await feedback.evaluate()
             func refused() async throws -> Int64? {
                 try await feedback.pool.query("SELECT refused FROM feedback.guard").single(Int64?.self)
             }
             // It has been tripped ever since: still theirs.
             #expect(try await refused() == 30)
             feedback.clock.advance(by: .seconds(900))
-            try await feedback.judge()
+            try await feedback.evaluate()
             try await feedback.evidence.record([
                 Batches.word(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
             ])
-            #expect(try await feedback.judge()?.after != .atRest)
+            #expect(try await feedback.evaluate()?.after != .atRest)
             #expect(try await refused() == nil)
         }
     }

@@ -46,7 +46,8 @@ enum Batches {
                 causation: "push-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
             app: app, origin: origin, environment: environment, lane: .interactive,
             routeHealth: answered.map {
-                RouteHealth(sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: storm)
+                RouteHealth(
+                    sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: storm)
             },
             outcomes: devices.map {
                 Outcome(

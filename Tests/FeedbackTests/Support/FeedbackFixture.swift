@@ -17,7 +17,7 @@ struct FeedbackFixture {
     let pool: PostgresPool
     let clock: Clock
     let evidence: EvidenceStore
-    let judgement: JudgementStore
+    let evaluation: EvaluationStore
 
     /// - Parameter settlingTime: two minutes, as in production.
     static func with<R: Sendable>(
@@ -30,14 +30,14 @@ struct FeedbackFixture {
                 FeedbackFixture(
                     pool: pool, clock: clock,
                     evidence: EvidenceStore(pool, settlingTime: settlingTime, now: { clock.now }),
-                    judgement: JudgementStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
+                    evaluation: EvaluationStore(pool, guardRule: guardRule, suspicionRule: suspicionRule)))
         }
     }
 
     /// Judges a lane now; fails the test's expectations by its absence when another has it.
     @discardableResult
-    func judge(_ lane: FeedbackRoute = Batches.lane) async throws -> LaneReport? {
-        try await judgement.judge(lane, now: clock.now)
+    func evaluate(_ lane: FeedbackRoute = Batches.lane) async throws -> RouteReport? {
+        try await evaluation.evaluate(lane, now: clock.now)
     }
 
     /// How many pieces of evidence have each decision.

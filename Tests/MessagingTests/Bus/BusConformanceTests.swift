@@ -95,8 +95,7 @@ import Testing
     }
 
     @Test(arguments: BusKind.available)
-    func `a message returns from a retry level to its queue every time`(kind: BusKind) async throws
-    {
+    func `a message returns from a retry level to its queue every time`(kind: BusKind) async throws {
         try await kind.with { bus in
             let handler = ScriptedHandler(each: {
                 $0.inbound.attempt < 4 ? Verdict(.retry(after: .seconds(1), .test)) : .done
@@ -142,7 +141,8 @@ import Testing
                 }
                 try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)) == all }
             }
-            let consumer = DeliveryCollector(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            let consumer = DeliveryCollector(
+                bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
             try await eventually { Set(consumer.texts) == all }
             await consumer.cancel()
             #expect(try await bus.ready(in: queue.name) == 0)
@@ -240,7 +240,8 @@ import Testing
             try await withStage(bus, handler) { _ in
                 try await eventually(within: .seconds(30)) { Set(handler.handled.map(\.message)).count == 600 }
             }
-            let consumer = DeliveryCollector(bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
+            let consumer = DeliveryCollector(
+                bus, queue: WorkQueue.registryNotifications(.interactive).name, prefetch: 5000)
             let all = Set((1...600).map(String.init))
             try await eventually { Set(consumer.texts) == all }
             #expect(consumer.taken.count == 600)

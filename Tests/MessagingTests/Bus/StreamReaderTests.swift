@@ -52,7 +52,8 @@ struct StreamReaderTests {
     }
 
     private static func withReader(
-        _ url: String, through proxy: FaultProxy? = nil, _ body: @Sendable (StreamReader, ReceivedTexts) async throws -> Void
+        _ url: String, through proxy: FaultProxy? = nil,
+        _ body: @Sendable (StreamReader, ReceivedTexts) async throws -> Void
     ) async throws {
         let received = ReceivedTexts()
         let publisher = AMQPPublisher(configuration: try configuration(url), logger: .silent)

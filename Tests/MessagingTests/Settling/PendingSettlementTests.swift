@@ -17,7 +17,8 @@ import Testing
             properties: AMQPProperties(headers: ours.merging(headers) { $1 }))
         let inbound = Inbound(delivery, queue: queue, now: Timestamp(milliseconds: 7))
         return PendingSettlement(
-            inbound, disposition: ResolvedDisposition(disposition, attempt: attempt, maximumAttempts: 8), outbound: outbound,
+            inbound, disposition: ResolvedDisposition(disposition, attempt: attempt, maximumAttempts: 8),
+            outbound: outbound,
             routing: RepublishRouting(service: "rules"), remainingRounds: remainingRounds)
     }
 
@@ -51,7 +52,8 @@ import Testing
     func `an unroutable outbound postpones its input for about its age`(
         age: Int64, level: String
     ) throws {
-        var settlement = settlement(.done, outbound: [.notification("a"), .notification("b")], attempt: 4, remainingRounds: 2)
+        var settlement = settlement(
+            .done, outbound: [.notification("a"), .notification("b")], attempt: 4, remainingRounds: 2)
         let noRoute = AMQPConfirmation.returned(code: 312, text: "NO_ROUTE")
         settlement.record([.confirmed, noRoute])
         #expect(settlement.next.published == ["notifications"])
@@ -100,8 +102,7 @@ import Testing
     }
 
     @Test(arguments: [501, 502])
-    func `a copy with refused headers is published without them, then rejected`(code: Int)
-    {
+    func `a copy with refused headers is published without them, then rejected`(code: Int) {
         var settlement = settlement(.deadLetter(.test), headers: ["theirs": "long"])
         settlement.record([.returned(code: code, text: "headers too long")])
         guard case .republish(let copy) = settlement.next else {

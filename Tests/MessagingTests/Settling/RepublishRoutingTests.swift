@@ -70,7 +70,8 @@ import Testing
         let properties = AMQPProperties(headers: [HeaderName.attempt: .int(attempt)])
         let inbound = inbound(delivery(1, exchange: "return", routingKey: queue.name, properties: properties))
         #expect(inbound.attempt >= 1)
-        let disposition = ResolvedDisposition(.retry(after: .seconds(1), .test), attempt: inbound.attempt, maximumAttempts: 8)
+        let disposition = ResolvedDisposition(
+            .retry(after: .seconds(1), .test), attempt: inbound.attempt, maximumAttempts: 8)
         #expect(disposition.label == (attempt == .max ? "dead-letter" : "retry"))
     }
 

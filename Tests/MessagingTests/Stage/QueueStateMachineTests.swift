@@ -18,7 +18,8 @@ import Testing
     }
 
     @Test func `a batch starts immediately while few are running, and later deliveries form the next batch`() {
-        var machine = fullPrefetchMachine(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 4, eagerBatches: 2))
+        var machine = fullPrefetchMachine(
+            StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 4, eagerBatches: 2))
         let first = machine.on(.delivered([delivery(1)])).started
         #expect(first.map(\.deliveries.values) == [[1]])
         #expect(machine.on(.delivered([delivery(2)])).started.map(\.deliveries.values) == [[2]])
@@ -190,7 +191,8 @@ import Testing
     }
 
     @Test func `deliveries kept by a pause move to a retry level after the hold limit`() {
-        var machine = fullPrefetchMachine(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
+        var machine = fullPrefetchMachine(
+            StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
         _ = machine.on(.delivered([delivery(2), delivery(1, redelivered: true, returns: 2)]))
         #expect(machine.on(.pause).requeued == [2])
         #expect(machine.on(.holdTimePassed).started.isEmpty)
@@ -200,7 +202,8 @@ import Testing
 
     @Test(arguments: [QueueStateMachine.Event.pause, .drain])
     func `a message near the delivery limit moves to a retry level`(event: QueueStateMachine.Event) {
-        var machine = fullPrefetchMachine(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
+        var machine = fullPrefetchMachine(
+            StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
         let limit = Topology.deliveryLimit / 2
         let deliveries = [delivery(1), delivery(2, redelivered: true, returns: limit)]
         _ = machine.on(.delivered(deliveries))
@@ -239,14 +242,17 @@ import Testing
     }
 
     @Test func `pauses never isolate a message permanently`() {
-        var machine = fullPrefetchMachine(StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
+        var machine = fullPrefetchMachine(
+            StagePolicy(batchSize: 3, prefetch: 10, concurrentBatches: 2, eagerBatches: 0))
         let deliveries =
             [delivery(1), delivery(2, redelivered: true, returns: 1)]
             + (3...4).map { delivery($0, redelivered: true, returns: PoisonMessageIsolation.maximumRedeliveries - 1) }
         _ = machine.on(.delivered(deliveries))
         #expect(machine.on(.pause).requeued == [1, 2])
         #expect(machine.on(.pause).isEmpty)
-        let late = [delivery(5), delivery(6, redelivered: true, returns: PoisonMessageIsolation.maximumRedeliveries - 1)]
+        let late = [
+            delivery(5), delivery(6, redelivered: true, returns: PoisonMessageIsolation.maximumRedeliveries - 1),
+        ]
         #expect(machine.on(.delivered(late)).requeued == [5])
         _ = machine.on(.subscriptionEnded)
         // They are handled after a resume, and requeued by a drain.

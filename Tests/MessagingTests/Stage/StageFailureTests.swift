@@ -55,8 +55,7 @@ import Testing
         #expect(handler.handled.count { $0.message == "1" } <= 2)
     }
 
-    @Test func `a batch stays within the weight limit, except for a single heavier message`() async throws
-    {
+    @Test func `a batch stays within the weight limit, except for a single heavier message`() async throws {
         let handler = WeighingHandler()
         bus.event("1")
         var policy = StagePolicy.test(batchSize: 10, concurrentBatches: 1)

@@ -12,7 +12,8 @@ extension StagePolicy {
         unroutableRounds: Int? = 3, drainDeadline: Duration = .seconds(60)
     ) -> StagePolicy {
         StagePolicy(
-            batchSize: batchSize, batchLinger: .milliseconds(2), prefetch: prefetch, concurrentBatches: concurrentBatches,
+            batchSize: batchSize, batchLinger: .milliseconds(2), prefetch: prefetch,
+            concurrentBatches: concurrentBatches,
             unroutableRounds: unroutableRounds, drainDeadline: drainDeadline,
             backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(5)))
     }

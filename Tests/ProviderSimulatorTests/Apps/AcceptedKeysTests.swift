@@ -70,7 +70,9 @@ import Testing
 
     @Test func `a key that no app uses is rejected by its id`() throws {
         let otherAuthority = apns(Signing.otherKey).merging(["key_id": "STRANGER00"])
-        let error = #expect(throws: ControlRequestError.self) { try Fixture.simulator().state.keys.take(otherAuthority) }
+        let error = #expect(throws: ControlRequestError.self) {
+            try Fixture.simulator().state.keys.take(otherAuthority)
+        }
         #expect(error?.description == "no app signs as STRANGER00")
     }
 }

@@ -16,7 +16,8 @@ import Testing
         let simulator = Fixture.simulator()
         let good = Fixture.send(["token": "t"], to: simulator)
         func status(_ headers: [Header], at: Timestamp = Fixture.now) -> Int? {
-            ReceivedResponse(simulator.respondGoogle(Fixture.google(good.path, good.body, headers: headers, at: at)))?.status
+            ReceivedResponse(simulator.respondGoogle(Fixture.google(good.path, good.body, headers: headers, at: at)))?
+                .status
         }
         #expect(status(good.headers) == 200)
         #expect(status([]) == 401)

@@ -11,10 +11,12 @@ import Testing
         let token = simulator.state.accessTokens.issue(project: Fixture.project, lifetime: 3600, at: Fixture.now)
         var headers = [Header("access_token_auth", "true")]
         if authorized { headers.append(Header("authorization", "Bearer \(token)")) }
-        return ReceivedResponse(simulator.respondGoogle(Fixture.google(path, Array(body.utf8), headers: headers, method: method)))
+        return ReceivedResponse(
+            simulator.respondGoogle(Fixture.google(path, Array(body.utf8), headers: headers, method: method)))
     }
 
-    static func batch(_ simulator: Simulator, _ verb: String, _ tokens: String, to: String = "/topics/news") -> ReceivedResponse?
+    static func batch(_ simulator: Simulator, _ verb: String, _ tokens: String, to: String = "/topics/news")
+        -> ReceivedResponse?
     {
         ask(simulator, "POST", "/iid/v1:batch\(verb)", #"{"to":"\#(to)","registration_tokens":[\#(tokens)]}"#)
     }

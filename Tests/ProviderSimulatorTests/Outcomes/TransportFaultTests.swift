@@ -5,7 +5,8 @@ import Testing
 
 /// Faults in the middle of a response, and their log entries.
 @Suite struct TransportFaultTests {
-    static func play(_ members: String) throws -> (actions: [WireAction], entry: LoggedRequest?, totals: RequestTotals) {
+    static func play(_ members: String) throws -> (actions: [WireAction], entry: LoggedRequest?, totals: RequestTotals)
+    {
         let simulator = Fixture.simulator()
         _ = simulator.push()
         simulator.log.removeAll()
@@ -22,7 +23,9 @@ import Testing
             (#""stall":true"#, [.stall]), (#""reset":2,"after":"headers""#, [.begin(empty), .reset(code: 2)]),
             (#""silence":true,"after":"headers""#, [.begin(empty), .silence]),
             (#""drop":true,"after":"answer""#, [.respond(empty, bodyAfter: .zero), .dropConnection]),
-        ] as [(String, [WireAction])]) func `a response breaks off at the scripted point`(members: String, actions: [WireAction]) throws
+        ] as [(String, [WireAction])]) func `a response breaks off at the scripted point`(
+            members: String, actions: [WireAction]
+        ) throws
     {
         #expect(try Self.play(members).actions == actions)
     }
@@ -74,7 +77,8 @@ import Testing
     }
 
     @Test func `a GOAWAY has its last stream and pause`() throws {
-        let actions = try Self.play(#""status":200,"goaway":{"last_stream":9,"code":11,"text":"x","pause_ms":20}"#).actions
+        let actions = try Self.play(#""status":200,"goaway":{"last_stream":9,"code":11,"text":"x","pause_ms":20}"#)
+            .actions
         let goAway = GoAway(lastStream: .exactly(9), code: 11, debugData: Array("x".utf8), pause: .milliseconds(20))
         #expect(actions.last == .goAway(goAway))
     }

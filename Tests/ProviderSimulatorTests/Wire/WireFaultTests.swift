@@ -32,8 +32,7 @@ import TestSupport
     @Test(arguments: [
         #""reset":2"#, #""drop":true"#, #""close":true"#,
     ])
-    func `a broken stream or connection is an error that may have been processed`(members: String) async throws
-    {
+    func `a broken stream or connection is an error that may have been processed`(members: String) async throws {
         try await Self.withWarm { listening, client async throws in
             try listening.simulator.play(#"{"provider":"apns",\#(members),"count":1}"#)
             guard case .failure(let error) = await Self.execute(client) else {
@@ -137,7 +136,8 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [#""drop":true"#, #""close":true"#]) func `after an idle connection ends, the next push opens another`(
+    @Test(arguments: [#""drop":true"#, #""close":true"#])
+    func `after an idle connection ends, the next push opens another`(
         members: String
     ) async throws {
         try await Self.withWarm { listening, client async throws in
@@ -198,7 +198,8 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [ProviderPort.apns(.production), .google]) func `an idle connection is closed, an active one is not`(
+    @Test(arguments: [ProviderPort.apns(.production), .google])
+    func `an idle connection is closed, an active one is not`(
         port: ProviderPort
     ) async throws {
         try await WireTests.withListener(port) { listening, client async throws in
@@ -207,7 +208,9 @@ import TestSupport
                 group.addTask { await watch.run() }
                 _ = try await client.execute(WireTests.push(), deadline: .seconds(10))
                 #expect(listening.ports.connections(of: port).count == 1)
-                listening.simulator.state.rateLimits.limits = try LimitSettings(["apns_idle_ms": 100, "fcm_idle_ms": 100])
+                listening.simulator.state.rateLimits.limits = try LimitSettings([
+                    "apns_idle_ms": 100, "fcm_idle_ms": 100,
+                ])
                 try await eventually("the connection ended", within: .seconds(10)) {
                     listening.ports.connections(of: port).isEmpty
                 }

@@ -68,7 +68,7 @@ import Testing
         try await WorkerIsolationTests.with("{ schedule: { at: at } }") {
             (fixture: WorkerIsolationTests.TwoAppFixture) async throws in
             let store = HeldStore(pool: fixture.pool, spread: .zero, logger: .silent)
-            let book = fixture.shelf.book
+            let ruleSets = fixture.currentRules.ruleSets
             // The second machine's monotonic clock is one minute ahead. Its wall clock has no effect.
             let clocks = [Duration.zero, .seconds(60)].map { ahead in
                 DatabaseClock(
@@ -80,18 +80,18 @@ import Testing
             try await fixture.handleEvent(users: "[1,2,3]")
             // A clock may lag by half of a slow round trip.
             try await fixture.pool.execute("UPDATE rules.held SET due_at = clock_timestamp() - interval '10 seconds'")
-            let first = try await store.release(by: book, now: try await clocks[0].now())
+            let first = try await store.release(by: ruleSets, now: try await clocks[0].now())
             #expect(first.releases.count == 6)
             // The first process holds the lease, and the other does not take it.
-            #expect(try await store.release(by: book, now: try await clocks[1].now()).taken == 0)
+            #expect(try await store.release(by: ruleSets, now: try await clocks[1].now()).taken == 0)
             // With wall clocks, the other process would take all leases at once.
-            #expect(try await store.release(by: book, now: times[0] + .seconds(60)).taken == 6)
+            #expect(try await store.release(by: ruleSets, now: times[0] + .seconds(60)).taken == 6)
         }
     }
 
     /// Registry files that may use the local clock: two compare an expiration, one dates a report.
     private static let exempt = [
-        "Handlers/NotificationHandler.swift", "Upkeep/CampaignSteps.swift", "Upkeep/Census.swift",
+        "Handlers/NotificationHandler.swift", "Workers/CampaignSteps.swift", "Workers/RegistrationCounts.swift",
     ]
 
     @Test(arguments: [("Rules", 120), ("Feedback", 15), ("TokenRegistry", 45)])

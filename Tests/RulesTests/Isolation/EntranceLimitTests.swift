@@ -26,7 +26,7 @@ import Testing
             ])
     }
 
-    static let rules = CrowdTests.rules.replacing(
+    static let rules = LargeAudienceTests.rules.replacing(
         "examples: [{ team: t, users: [1], name: Pat }, { team: t, users: [], name: Kim }]",
         with: "examples: [{ team: t, users: [1], name: Pat, k: [1] }, { team: t, users: [], name: Kim, k: [1] }]"
     ).replacing(#"say: { body: "{{name}}", "#, with: #"say: { body: "{{name}}", data: { k: "{{k}}" }, "#)
@@ -52,10 +52,11 @@ import Testing
 
     @Test(arguments: [1, 1100]) func `the deepest accepted data is published`(people: Int) async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            let fixture = try CrowdTests.CrowdFixture(pool)
-            fixture.shelf.put(RuleBook([try parse(Self.rules)]))
+            let fixture = try LargeAudienceTests.FanOutFixture(pool)
+            fixture.currentRules.put(RuleSets([try parse(Self.rules)]))
             let users = (0..<people).map { #""n-\#($0)""# }.joined(separator: ",")
-            let handler = EventHandler(shelf: fixture.shelf, store: fixture.store.decisions, now: { fixture.clock.now })
+            let handler = EventHandler(
+                currentRules: fixture.currentRules, store: fixture.store.decisions, now: { fixture.clock.now })
             let inbound = Self.binary(
                 #"{"team":"t","users":[\#(users)],"name":"Pat","k":\#(Self.deep(CloudEvents.maximumDataDepth - 1))}"#
             ).at(fixture.clock.now)
@@ -64,7 +65,7 @@ import Testing
             ])[0]
             #expect(verdict.disposition == .done)
             let steps = try await fixture.runSteps()
-            #expect((people > Crowd.threshold) == (steps > 0))
+            #expect((people > LargeAudience.threshold) == (steps > 0))
             let bodies = verdict.outbound.map(\.body) + fixture.bus.messages(in: Self.queue).map(\.body)
             let received = try bodies.flatMap { try PushProtocol.Notification.decode(wireBody: $0).recipients }
             #expect(received.count == people)
@@ -89,10 +90,11 @@ import Testing
 
     @Test func `content too large for a message gets its own reason and is kept in the inbox`() async throws {
         try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
-            let fixture = try CrowdTests.CrowdFixture(pool)
-            fixture.shelf.put(RuleBook([try parse(Self.rules)]))
+            let fixture = try LargeAudienceTests.FanOutFixture(pool)
+            fixture.currentRules.put(RuleSets([try parse(Self.rules)]))
             try await fixture.addMembers(20, team: "small")
-            let handler = EventHandler(shelf: fixture.shelf, store: fixture.store.decisions, now: { fixture.clock.now })
+            let handler = EventHandler(
+                currentRules: fixture.currentRules, store: fixture.store.decisions, now: { fixture.clock.now })
             // Each number takes four bytes in the event and nineteen in the notification.
             let numbers = Array(repeating: "1e18", count: 20_000).joined(separator: ",")
             let inbound = delivered(
@@ -128,18 +130,18 @@ import Testing
     }
 
     @Test func `long user ids make more messages, and none too large`() throws {
-        let saying = Saying(
+        let rendered = RenderedNotification(
             id: UUID(), app: AppID(rawValue: "test")!, rule: "r", lane: .bulk, content: Content(body: "b"), mutes: [],
             correlation: "c")
         let recipients = (0..<1000).map { index in
             let name = String(repeating: "\"", count: 250) + "\(index)"
             return PushProtocol.Notification.Recipient(user: user(name), notification: UUID(), badge: 99_999)
         }
-        let notifications = saying.notifications(to: recipients, quietly: false) { _, _ in UUID() }
+        let notifications = rendered.notifications(to: recipients, quietly: false) { _, _ in UUID() }
         #expect(notifications.flatMap(\.recipients) == recipients)
         for notification in notifications {
             _ = try Outbound(notification, to: .notifications, routingKey: "x")
         }
-        #expect(saying.isSendable)
+        #expect(rendered.isSendable)
     }
 }

@@ -18,14 +18,14 @@ import Testing
             try await fixture.pool.execute(
                 "ALTER TABLE rules.decision ADD CHECK (NOT (user_id = '2' AND step > 0)) NOT VALID")
             fixture.clock.set(moment("2026-01-20T12:00:01Z"))
-            try await fixture.releaser.releaseDue()
+            try await fixture.scheduledSendWorker.releaseDue()
             #expect(try fixture.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
             #expect(try await fixture.dead(.held) == ["failed", "failed"])
             #expect(try await fixture.count("rules.held WHERE user_id <> '2'") == 0)
             // It is published once the cause is fixed and an operator retries it.
             try await fixture.pool.execute("ALTER TABLE rules.decision DROP CONSTRAINT decision_check")
             try await fixture.pool.execute("UPDATE rules.held SET dead_at = NULL, dead_reason = NULL")
-            try await fixture.releaser.releaseDue()
+            try await fixture.scheduledSendWorker.releaseDue()
             #expect(try await fixture.count("rules.held") == 0)
         }
     }
@@ -47,12 +47,11 @@ import Testing
             try await fixture.pool.execute("UPDATE rules.crowd SET dead_at = NULL WHERE event <> \(key)")
             while try await fixture.teller.tellNext() {}
             #expect(try fixture.published() == [WorkerIsolationTests.good])
-            #expect(try await fixture.dead(.crowd).allSatisfy { $0 == "failed" })
+            #expect(try await fixture.dead(.largeAudience).allSatisfy { $0 == "failed" })
         }
     }
 
-    @Test func `unreadable settings lose only their unreadable members, and other users lose nothing`() async throws
-    {
+    @Test func `unreadable settings lose only their unreadable members, and other users lose nothing`() async throws {
         try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             let stored = """
                 {"zone": "Atlantis/Old_Town", "mutes": {"a": {"muted": true}, "b": 7}, "quiet_hours": [],
@@ -77,7 +76,7 @@ import Testing
         try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             try await Self.addMembers(2, "u-0001", to: fixture)
             let handler = EventHandler(
-                shelf: fixture.shelf, store: fixture.decisions, now: { fixture.clock.now })
+                currentRules: fixture.currentRules, store: fixture.decisions, now: { fixture.clock.now })
             // One batch, with the bad app first.
             let batch = try [WorkerIsolationTests.bad, WorkerIsolationTests.good].map { app in
                 let event = cloudEvent(
@@ -105,7 +104,7 @@ import Testing
             #expect(try fixture.published() == [WorkerIsolationTests.bad, WorkerIsolationTests.good])
             #expect(try await fixture.count("rules.decision WHERE user_id LIKE 'u-%'") == 2200)
             #expect(try await fixture.dead(.member) == ["unreadable"])
-            #expect(try await fixture.dead(.crowd).isEmpty)
+            #expect(try await fixture.dead(.largeAudience).isEmpty)
         }
     }
 
@@ -148,7 +147,7 @@ import Testing
             fixture.clock.set(moment("2026-01-20T12:00:01Z"))
             let log = CapturingLogger()
             let store = HeldStore(pool: fixture.pool, spread: .zero, logger: log.logger)
-            #expect(try await store.release(by: fixture.shelf.book, now: fixture.clock.now).releases.isEmpty)
+            #expect(try await store.release(by: fixture.currentRules.ruleSets, now: fixture.clock.now).releases.isEmpty)
             let lines = log.lines.filter { $0.message.contains("A row cannot be worked on") }
             #expect(lines.count == 2 && lines.allSatisfy { $0.level == .warning })
             let key: [String] = try await fixture.pool.query(

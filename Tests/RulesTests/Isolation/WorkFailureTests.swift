@@ -17,58 +17,60 @@ import Testing
 
     /// A worker that can mark rows as dead, with one due row of each app.
     enum Poller: String, CaseIterable, Sendable {
-        case releaser, crowdTeller, badgeCorrector, pushRevoker, reporter
+        case scheduledSendWorker, fanOutWorker, badgeCorrector, pushRevoker, deliveryReportWorker
 
         var policy: String {
             switch self {
-            case .releaser: "{ schedule: { at: at } }"
-            case .reporter: "{ type: news, report: true }"
-            case .crowdTeller, .badgeCorrector, .pushRevoker: "{ type: news }"
+            case .scheduledSendWorker: "{ schedule: { at: at } }"
+            case .deliveryReportWorker: "{ type: news, report: true }"
+            case .fanOutWorker, .badgeCorrector, .pushRevoker: "{ type: news }"
             }
         }
 
         var table: DeadRow.Table {
             switch self {
-            case .releaser: .held
-            case .crowdTeller: .crowd
+            case .scheduledSendWorker: .held
+            case .fanOutWorker: .largeAudience
             case .badgeCorrector: .badge
             case .pushRevoker: .preferenceChange
-            case .reporter: .report
+            case .deliveryReportWorker: .report
             }
         }
 
         /// Whether a row belongs to the bad app.
-        var isBad: SQL { self == .crowdTeller ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
+        var isBad: SQL { self == .fanOutWorker ? "OLD.body ->> 'app' = 'bad'" : "OLD.app = 'bad'" }
 
         /// The event and condition of a trigger that meets this worker's last change of a row.
         var end: (isDeletion: Bool, condition: SQL) {
             switch self {
-            case .releaser, .badgeCorrector, .pushRevoker: (true, "true")
-            case .crowdTeller: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
-            case .reporter: (false, "NEW.due_at IS NULL")
+            case .scheduledSendWorker, .badgeCorrector, .pushRevoker: (true, "true")
+            case .fanOutWorker: (false, "OLD.decided IS NOT NULL AND NEW.decided IS NULL")
+            case .deliveryReportWorker: (false, "NEW.due_at IS NULL")
             }
         }
 
         func prepare(_ fixture: TwoAppFixture) async throws {
             switch self {
-            case .releaser:
+            case .scheduledSendWorker:
                 try await fixture.handleEvent()
                 fixture.clock.set(moment("2026-01-20T12:00:01Z"))
-            case .reporter: try await fixture.handleEvent()
-            case .crowdTeller:
+            case .deliveryReportWorker: try await fixture.handleEvent()
+            case .fanOutWorker:
                 let names = (0..<1100).map { #""n-\#($0)""# }.joined(separator: ",")
                 try await fixture.handleEvent(users: "[\(names)]")
             case .badgeCorrector:
                 for app in ["bad", "good"] {
                     try await fixture.pool.execute(
-                        "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(fixture.clock.now.date))")
+                        "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), '1', \(fixture.clock.now.date))"
+                    )
                 }
             case .pushRevoker:
                 try await fixture.handleEvent()
                 try await fixture.pool.execute("UPDATE rules.decision SET decided_at = clock_timestamp()")
                 for app in [WorkFailureTests.bad, WorkFailureTests.good] {
                     let person = PersonKey(app: app, user: user("1"))
-                    _ = try await PreferenceStore(pool: fixture.pool).change(person) { _ in PersonalSettings(isOn: false)
+                    _ = try await PreferenceStore(pool: fixture.pool).change(person) { _ in
+                        PersonalSettings(isOn: false)
                     }
                 }
             }
@@ -77,10 +79,10 @@ import Testing
         /// Runs the worker until the good app's row is done.
         func work(_ fixture: TwoAppFixture) async throws {
             switch self {
-            case .releaser: try await fixture.releaser.releaseDue()
-            case .crowdTeller: while try await fixture.teller.tellNext() {}
+            case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
+            case .fanOutWorker: while try await fixture.teller.tellNext() {}
             case .badgeCorrector: try await fixture.corrector.correctDue()
-            case .reporter: try await fixture.reporter.report()
+            case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
             case .pushRevoker:
                 try await eventually("the good row is done", within: .seconds(30)) {
                     try await fixture.revoker.revokeDue()
@@ -104,15 +106,16 @@ import Testing
                         try NotificationRevocation.decode(wireBody: $0.body).app
                     })
             // No queue is bound for reports here.
-            case .reporter: [WorkFailureTests.good]
-            case .releaser, .crowdTeller, .badgeCorrector: try fixture.published()
+            case .deliveryReportWorker: [WorkFailureTests.good]
+            case .scheduledSendWorker, .fanOutWorker, .badgeCorrector: try fixture.published()
             }
         }
     }
 
     /// Adds a trigger that makes statements about the bad app's row fail or run `act`.
     private static func spoil(
-        _ poller: Poller, isDeletion: Bool = false, _ condition: SQL, _ fixture: TwoAppFixture, with act: SQL = "RAISE 'no'"
+        _ poller: Poller, isDeletion: Bool = false, _ condition: SQL, _ fixture: TwoAppFixture,
+        with act: SQL = "RAISE 'no'"
     ) async throws {
         let event: SQL = isDeletion ? "DELETE" : "UPDATE"
         let row: SQL = isDeletion ? "OLD" : "NEW"
@@ -146,7 +149,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
+    @Test(arguments: Poller.allCases.filter { $0 != .fanOutWorker })
     func `a row that cannot be leased is marked dead, and the other app goes on`(_ poller: Poller) async throws {
         try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
             try await poller.prepare(fixture)
@@ -184,7 +187,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Poller.allCases.filter { $0 != .crowdTeller })
+    @Test(arguments: Poller.allCases.filter { $0 != .fanOutWorker })
     func `a lost connection marks no row`(_ poller: Poller) async throws {
         try await WorkerIsolationTests.with(poller.policy) { (fixture: TwoAppFixture) async throws in
             try await poller.prepare(fixture)
@@ -196,10 +199,10 @@ import Testing
                 poller, "NEW.due_at IS NOT NULL", fixture, with: "RAISE 'away' USING ERRCODE = '57P01'")
             await #expect(throws: (any Error).self) {
                 switch poller {
-                case .releaser: try await fixture.releaser.releaseDue()
+                case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
                 case .badgeCorrector: try await fixture.corrector.correctDue()
                 case .pushRevoker: try await fixture.revoker.revokeDue()
-                case .reporter, .crowdTeller: try await fixture.reporter.report()
+                case .deliveryReportWorker, .fanOutWorker: try await fixture.deliveryReportWorker.report()
                 }
             }
             #expect(try await fixture.dead(poller.table).isEmpty)
@@ -250,7 +253,7 @@ import Testing
             }
             let log = CapturingLogger()
             let sweeper = Sweeper(
-                remnants: RemnantStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool, step: 10),
+                tombstones: TombstoneStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool, step: 10),
                 terms: .usual, pause: .zero, now: { fixture.clock.now }, logger: log.logger)
             await #expect(throws: PostgresError.self) { try await sweeper.sweep() }
             for table: SQL in ["rules.told", "rules.inbox"] {
@@ -268,13 +271,13 @@ import Testing
         try await WorkerIsolationTests.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             try await fixture.handleEvent()
             try await fixture.pool.execute("ALTER TABLE rules.tally ADD CONSTRAINT no_bad CHECK (app <> 'bad')")
-            let store = TallyStore(pool: fixture.pool, logger: .silent)
-            #expect(try await store.count(now: fixture.clock.now).contains(TallyPlan.hour(of: fixture.clock.now)))
+            let store = StatsStore(pool: fixture.pool, logger: .silent)
+            #expect(try await store.count(now: fixture.clock.now).contains(StatsRollupPlan.hour(of: fixture.clock.now)))
             #expect(try await fixture.count("rules.tally WHERE app = 'good'") == 1)
             // It is counted when the hour is due again.
             #expect(try await store.count(now: fixture.clock.now).isEmpty)
             try await fixture.pool.execute("ALTER TABLE rules.tally DROP CONSTRAINT no_bad")
-            fixture.clock.advance(TallyPlan.pace)
+            fixture.clock.advance(StatsRollupPlan.pace)
             try await store.count(now: fixture.clock.now)
             #expect(try await fixture.count("rules.tally") == 2)
         }
@@ -284,19 +287,20 @@ import Testing
 extension WorkerIsolationTests.TwoAppFixture {
     fileprivate var corrector: BadgeCorrector {
         BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            service: "rules", store: BadgeStore(pool: pool, logger: .silent), currentRules: currentRules, bus: bus,
             now: { clock.now }, logger: .silent)
     }
 
-    fileprivate var reporter: Reporter {
-        Reporter(
+    fileprivate var deliveryReportWorker: DeliveryReportWorker {
+        DeliveryReportWorker(
             service: "rules", store: ReportStore(pool: pool, logger: .silent), bus: bus, now: { clock.now },
             logger: .silent)
     }
 
     fileprivate var revoker: PushRevoker {
         PushRevoker(
-            service: "rules", store: PreferenceChangeStore(pool: pool, logger: .silent), shelf: shelf, bus: bus,
+            service: "rules", store: PreferenceChangeStore(pool: pool, logger: .silent), currentRules: currentRules,
+            bus: bus,
             now: { clock.now }, logger: .silent)
     }
 }

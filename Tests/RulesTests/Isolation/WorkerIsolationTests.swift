@@ -37,13 +37,13 @@ import Testing
     struct TwoAppFixture: Sendable {
         let pool: PostgresPool
         let clock = DecisionStoreTests.Clock(GatheringTests.start)
-        let shelf: RuleShelf
+        let currentRules: CurrentRules
         let bus = InMemoryBus(apps: [WorkerIsolationTests.bad, WorkerIsolationTests.good])
 
         init(_ pool: PostgresPool, _ policy: String) throws {
             self.pool = pool
-            shelf = RuleShelf(
-                RuleBook([
+            currentRules = CurrentRules(
+                RuleSets([
                     try RuleFile.parse(WorkerIsolationTests.rules(bad, policy), file: "bad.yaml"),
                     try RuleFile.parse(WorkerIsolationTests.rules(good, policy), file: "good.yaml"),
                 ]))
@@ -53,7 +53,7 @@ import Testing
 
         /// Handles the same event in both apps, the bad one first.
         func handleEvent(users: String = "[1]", room: Int = 0) async throws {
-            let handler = EventHandler(shelf: shelf, store: decisions, now: { clock.now })
+            let handler = EventHandler(currentRules: currentRules, store: decisions, now: { clock.now })
             for app in [bad, good] {
                 let event = cloudEvent(
                     id: UUID().uuidString,
@@ -78,8 +78,8 @@ import Testing
             return apps
         }
 
-        func spoil(_ statement: SQL) async throws {
-            let count = try await pool.execute(statement)
+        func spoil(_ pending: SQL) async throws {
+            let count = try await pool.execute(pending)
             #expect(count > 0, "the scenario has a bad row")
         }
 
@@ -93,44 +93,49 @@ import Testing
 
         func count(_ table: SQL) async throws -> Int { try await RulesDatabase.count(table, pool) }
 
-        var releaser: Releaser {
-            Releaser(
-                service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent), shelf: shelf, bus: bus,
+        var scheduledSendWorker: ScheduledSendWorker {
+            ScheduledSendWorker(
+                service: "rules", store: HeldStore(pool: pool, spread: .zero, logger: .silent),
+                currentRules: currentRules, bus: bus,
                 bulkThrottle: BulkThrottle(), now: { clock.now }, logger: .silent)
         }
 
-        var teller: CrowdTeller {
-            CrowdTeller(
-                service: "rules", store: CrowdStore(decisions: decisions, logger: .silent), shelf: shelf, bus: bus,
+        var teller: FanOutWorker {
+            FanOutWorker(
+                service: "rules", store: FanOutStore(decisions: decisions, logger: .silent), currentRules: currentRules,
+                bus: bus,
                 now: { clock.now }, logger: .silent)
         }
 
-        var bundler: Bundler {
-            Bundler(
-                store: DigestStore(pool: pool, logger: .silent), shelf: shelf, now: { clock.now }, logger: .silent)
+        var digestWorker: DigestWorker {
+            DigestWorker(
+                store: DigestStore(pool: pool, logger: .silent), currentRules: currentRules, now: { clock.now },
+                logger: .silent)
         }
     }
 
     static func with(_ policy: String, _ body: (TwoAppFixture) async throws -> Void) async throws {
-        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in try await body(TwoAppFixture(pool, policy)) }
+        try await RulesDatabase.withPool { (pool: PostgresPool) async throws in
+            try await body(TwoAppFixture(pool, policy))
+        }
     }
 
     @Test func `the list of workers is complete`() throws {
-        #expect(try serviceTypes(in: "Services/Rules/Upkeep") == Worker.allCases.map(\.rawValue).sorted())
+        #expect(try serviceTypes(in: "Services/Rules/Workers") == Worker.allCases.map(\.rawValue).sorted())
     }
 
     @Test(arguments: Worker.allCases) func `one bad row of an app stops no row of another`(_ worker: Worker)
         async throws
     {
         switch worker {
-        case .releaser: try await release()
-        case .crowdTeller: try await tellCrowds()
-        case .bundler: try await bundle()
-        case .inboxHub: try await stream()
+        case .scheduledSendWorker: try await release()
+        case .fanOutWorker: try await fanOut()
+        case .digestWorker: try await bundle()
+        case .inboxFeed: try await stream()
         case .badgeCorrector: try await correct()
         case .pushRevoker: try await revoke()
-        case .reporter: try await report()
-        case .tallier: try await tally()
+        case .deliveryReportWorker: try await report()
+        case .statsRollup: try await tally()
         case .sweeper: try await sweep()
         case .ruleReloader: try reload()
         }
@@ -141,13 +146,13 @@ import Testing
             try await fixture.handleEvent()
             try await fixture.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
             fixture.clock.set(moment("2026-01-20T12:00:01Z"))
-            try await fixture.releaser.releaseDue()
+            try await fixture.scheduledSendWorker.releaseDue()
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.dead(.held) == ["unreadable"])
         }
     }
 
-    private func tellCrowds() async throws {
+    private func fanOut() async throws {
         try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             for app in [Self.bad, Self.good] {
                 try await fixture.pool.execute(
@@ -162,7 +167,7 @@ import Testing
             while try await fixture.teller.tellNext(), steps < 20 { steps += 1 }
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.count("rules.decision WHERE user_id LIKE 'u-%'") == 1100)
-            #expect(try await fixture.dead(.crowd) == ["unreadable"])
+            #expect(try await fixture.dead(.largeAudience) == ["unreadable"])
         }
     }
 
@@ -175,8 +180,8 @@ import Testing
             try await fixture.spoil(
                 "UPDATE rules.digest_item SET details = '{\"name\":1e999}' WHERE app = 'bad' AND user_id = '2'")
             fixture.clock.advance(.seconds(1000))
-            try await fixture.bundler.closeDue()
-            try await fixture.releaser.releaseDue()
+            try await fixture.digestWorker.closeDue()
+            try await fixture.scheduledSendWorker.releaseDue()
             #expect(try fixture.published() == [Self.good])
             #expect(try await fixture.dead(.digest) == ["unreadable"])
             #expect(try await fixture.dead(.digestItem) == ["unreadable"])
@@ -185,27 +190,28 @@ import Testing
 
     private func stream() async throws {
         try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
-            let hub = InboxHub(
-                store: NewsStore(pool: fixture.pool, logger: .silent), shelf: fixture.shelf, now: { fixture.clock.now },
+            let inboxFeed = InboxFeed(
+                store: InboxFeedStore(pool: fixture.pool, logger: .silent), currentRules: fixture.currentRules,
+                now: { fixture.clock.now },
                 logger: .silent)
-            var listeners: [NewsStore.Listener] = []
+            var listeners: [InboxFeedStore.Listener] = []
             for app in [Self.bad, Self.good] {
-                listeners.append(try await hub.listener(PersonKey(app: app, user: user("1")), after: nil))
+                listeners.append(try await inboxFeed.listener(PersonKey(app: app, user: user("1")), after: nil))
             }
             try await fixture.handleEvent()
             try await fixture.spoil("UPDATE rules.saying SET content = '[]' WHERE app = 'bad'")
-            fixture.clock.advance(NewsStore.patience + .seconds(1))
+            fixture.clock.advance(InboxFeedStore.patience + .seconds(1))
             let (bad, good) = (listeners[0], listeners[1])
-            async let silent = hub.next(for: bad)
-            async let update = hub.next(for: good)
-            try await eventually("both listen") { hub.listeners == 2 }
-            try await hub.look()
+            async let silent = inboxFeed.next(for: bad)
+            async let update = inboxFeed.next(for: good)
+            try await eventually("both listen") { inboxFeed.listeners == 2 }
+            try await inboxFeed.look()
             guard case .news(let items, _) = await update else {
                 Issue.record("the good listener gets no item")
                 return
             }
-            #expect(items.map(\.item.saying.app) == [Self.good])
-            hub.comfort(after: .zero)
+            #expect(items.map(\.item.rendered.app) == [Self.good])
+            inboxFeed.comfort(after: .zero)
             guard case .nothing = await silent else {
                 Issue.record("the listener of the bad row still waits")
                 return
@@ -223,10 +229,12 @@ import Testing
         try await Self.with("{ type: news }") { (fixture: TwoAppFixture) async throws in
             for (app, name) in [("bad", ""), ("good", "1")] {
                 try await fixture.pool.execute(
-                    "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(name), \(fixture.clock.now.date))")
+                    "INSERT INTO rules.badge (app, user_id, due_at) VALUES (\(app), \(name), \(fixture.clock.now.date))"
+                )
             }
             try await BadgeCorrector(
-                service: "rules", store: BadgeStore(pool: fixture.pool, logger: .silent), shelf: fixture.shelf,
+                service: "rules", store: BadgeStore(pool: fixture.pool, logger: .silent),
+                currentRules: fixture.currentRules,
                 bus: fixture.bus, now: { fixture.clock.now }, logger: .silent
             ).correctDue()
             #expect(try fixture.published() == [Self.good])
@@ -242,7 +250,8 @@ import Testing
             _ = try await PreferenceStore(pool: fixture.pool).change(person) { _ in PersonalSettings(isOn: false) }
             try await fixture.pool.execute("INSERT INTO rules.preference_change (app, user_id) VALUES ('bad', '')")
             let revoker = PushRevoker(
-                service: "rules", store: PreferenceChangeStore(pool: fixture.pool, logger: .silent), shelf: fixture.shelf,
+                service: "rules", store: PreferenceChangeStore(pool: fixture.pool, logger: .silent),
+                currentRules: fixture.currentRules,
                 bus: fixture.bus, now: { fixture.clock.now }, logger: .silent)
             try await eventually("both rows to be taken", within: .seconds(30)) {
                 try await revoker.revokeDue()
@@ -258,7 +267,7 @@ import Testing
         try await Self.with("{ type: news, report: true }") { (fixture: TwoAppFixture) async throws in
             try await fixture.handleEvent()
             try await fixture.spoil("UPDATE rules.report SET user_id = '' WHERE app = 'bad'")
-            try await Reporter(
+            try await DeliveryReportWorker(
                 service: "rules", store: ReportStore(pool: fixture.pool, logger: .silent), bus: fixture.bus,
                 now: { fixture.clock.now }, logger: .silent
             ).report()
@@ -278,7 +287,7 @@ import Testing
                 UPDATE rules.decision SET decided_at = decided_at - interval '1 hour' FROM rules.event
                 WHERE event.key = decision.event AND event.app = 'bad'
                 """)
-            let store = TallyStore(pool: fixture.pool)
+            let store = StatsStore(pool: fixture.pool)
             await #expect(throws: PostgresError.self) { try await store.count(now: fixture.clock.now) }
             #expect(try await fixture.count("rules.tally WHERE app = 'good'") == 1)
         }
@@ -305,7 +314,8 @@ import Testing
                 EXECUTE FUNCTION refuse()
                 """)
             let sweeper = Sweeper(
-                remnants: RemnantStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool), terms: .usual,
+                tombstones: TombstoneStore(pool: fixture.pool), history: HistoryStore(pool: fixture.pool),
+                terms: .usual,
                 pause: .zero, now: { fixture.clock.now }, logger: .silent)
             await #expect(throws: PostgresError.self) { try await sweeper.sweep() }
             #expect(try await fixture.count("rules.done") == 0)
@@ -317,10 +327,10 @@ import Testing
         let folder = try TemporaryFolder()
         _ = try folder.write("good.yaml", Self.rules(Self.good, "{ type: news }"))
         let directory = folder.path
-        let shelf = RuleShelf(try RuleDirectory.load(directory))
-        let reloader = RuleReloader(directory: directory, shelf: shelf, apps: [], logger: .silent)
+        let currentRules = CurrentRules(try RuleDirectory.load(directory))
+        let reloader = RuleReloader(directory: directory, currentRules: currentRules, apps: [], logger: .silent)
         _ = try folder.write("bad.yaml", "app: bad\nrules: [")
         reloader.look()
-        #expect(shelf.book.ruleSets[Self.good] != nil)
+        #expect(currentRules.ruleSets.ruleSets[Self.good] != nil)
     }
 }

@@ -29,7 +29,8 @@ import Testing
     private static func corrector(_ http: RulesHTTP, _ bus: InMemoryBus) -> BadgeCorrector {
         let clock = http.clock
         return BadgeCorrector(
-            service: "rules", store: BadgeStore(pool: http.pool), shelf: RuleShelf(http.fixture.book), bus: bus,
+            service: "rules", store: BadgeStore(pool: http.pool), currentRules: CurrentRules(http.fixture.ruleSets),
+            bus: bus,
             now: { clock.now }, logger: .silent)
     }
 

@@ -12,7 +12,8 @@ import Testing
     /// Handles `count` events, one a second, alternating between two rooms; user 2 gets every third.
     private static func handleEvent(_ count: Int, _ http: RulesHTTP) async throws {
         for index in 0..<count {
-            _ = try await http.fixture.handleEvent("e\(index)", users: index % 3 == 0 ? "[1,2]" : "[1]", room: index % 2)
+            _ = try await http.fixture.handleEvent(
+                "e\(index)", users: index % 3 == 0 ? "[1,2]" : "[1]", room: index % 2)
             http.clock.advance(.seconds(1))
         }
     }

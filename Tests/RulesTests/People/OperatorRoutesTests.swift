@@ -171,7 +171,7 @@ import Testing
             let none = try await http.send(.get, counts, user: key)
             #expect(none.status == 200 && none.body["counted_at"] == JSONValue.null && none.body["counts"] == [])
             _ = try await http.fixture.handleEvent("e1", users: "[1,2]")
-            try await TallyStore(pool: http.pool).count(now: http.clock.now)
+            try await StatsStore(pool: http.pool).count(now: http.clock.now)
             http.clock.advance(.seconds(1800))
             let answer = try await http.send(.get, counts, user: key).body
             #expect(answer["from"] == "2026-01-09T12:00:00.000Z" && answer["until"] == "2026-01-10T13:00:00.000Z")

@@ -21,7 +21,8 @@ import Testing
 
     private func revoker(_ http: RulesHTTP, on other: InMemoryBus? = nil) -> PushRevoker {
         PushRevoker(
-            service: "rules", store: PreferenceChangeStore(pool: http.pool), shelf: RuleShelf(http.fixture.book),
+            service: "rules", store: PreferenceChangeStore(pool: http.pool),
+            currentRules: CurrentRules(http.fixture.ruleSets),
             bus: other ?? bus, now: { http.clock.now }, logger: .silent)
     }
 

@@ -27,7 +27,7 @@ struct RulesHTTP: Sendable {
 
     var pool: PostgresPool { fixture.pool }
     var clock: DecisionStoreTests.Clock { fixture.clock }
-    var hub: InboxHub { api.hub }
+    var inboxFeed: InboxFeed { api.inboxFeed }
 
     /// - Parameter rules: the rule file of the app `test`. Its users 1 and 2 have bearer tokens.
     static func with(
@@ -43,12 +43,17 @@ struct RulesHTTP: Sendable {
         try await RulesDatabase.withPools(patience: operatorPatience) { [bearers] pool, operators in
             let fixture = try DecisionStoreTests.DecisionFixture(pool, rules: rules)
             let clock = fixture.clock
-            let shelf = RuleShelf(fixture.book)
-            let hub = InboxHub(
-                store: NewsStore(pool: pool), shelf: shelf, now: { clock.now }, uptime: { uptime.now }, logger: .silent)
+            let currentRules = CurrentRules(fixture.ruleSets)
+            let inboxFeed = InboxFeed(
+                store: InboxFeedStore(pool: pool), currentRules: currentRules, now: { clock.now },
+                uptime: { uptime.now }, logger: .silent)
             let keys = APIKeyAuthenticator(
-                APIKeyStore(operators, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0), logger: .silent)
-            let api = RulesAPI(pool: pool, operators: operators, shelf: shelf, gate: gate, keys: keys, hub: hub) {
+                APIKeyStore(operators, schema: "rules"), master: nil, limit: RateLimiter("key", perMinute: 0),
+                logger: .silent)
+            let api = RulesAPI(
+                pool: pool, operators: operators, currentRules: currentRules, gate: gate, keys: keys,
+                inboxFeed: inboxFeed
+            ) {
                 clock.now
             }
             try await Application(router: api.router).test(.router) { client in

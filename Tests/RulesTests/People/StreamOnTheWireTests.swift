@@ -20,7 +20,7 @@ import TestSupport
         /// Handles an event about a room. Transactions of other tests on the same server delay nothing.
         func handleEvent(_ event: String, users: String = "[1]", room: Int) async throws {
             _ = try await http.fixture.handleEvent(event, users: users, room: room)
-            http.clock.advance(NewsStore.patience + .milliseconds(1))
+            http.clock.advance(InboxFeedStore.patience + .milliseconds(1))
         }
 
         /// Opens a stream as a user; returns once the response has begun.
@@ -37,7 +37,7 @@ import TestSupport
     /// Runs the server and the hub, and stops them in the order of the process.
     private static func with(_ body: @escaping @Sendable (Wire) async throws -> Void) async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            try await http.serve([http.hub]) { port, group in
+            try await http.serve([http.inboxFeed]) { port, group in
                 try await body(Wire(http: http, port: port) { await group.triggerGracefulShutdown() })
             }
         }
@@ -79,7 +79,7 @@ import TestSupport
     @Test func `a stream ends with its last chunk at once when the service stops`() async throws {
         try await Self.with { (wire: Wire) async throws in
             let clients = [try await wire.listen(), try await wire.listen(user: "2")]
-            try await eventually("both listen") { wire.http.hub.listeners == 2 }
+            try await eventually("both listen") { wire.http.inboxFeed.listeners == 2 }
             await wire.stop()
             for client in clients {
                 try await eventually("the end") { client.isOver }

@@ -19,21 +19,21 @@ import Testing
     func `the next digest`(at: String, name: String, now: String, on: String, next: String) {
         #expect(
             DigestTime(time: clock(at)).next(after: moment(now), in: zone(name))
-                == DigestTime.Occasion(date: day(on), at: moment(next)))
+                == DigestTime.Occurrence(date: day(on), at: moment(next)))
     }
 
     @Test func `a digest time moved to later today applies from tomorrow after today's digest`() {
-        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
+        let last = DigestTime.Occurrence(date: day("2026-01-10"), at: moment("2026-01-10T08:00:00Z"))
         let next = DigestTime(time: clock("17:00")).next(after: moment("2026-01-10T09:00:00Z"), in: .utc, last: last)
-        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T17:00:00Z")))
+        #expect(next == DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-11T17:00:00Z")))
     }
 
     @Test func `two digests are at least six hours apart, also after a zone change`() {
-        let last = DigestTime.Occasion(date: day("2026-01-10"), at: moment("2026-01-10T22:00:00Z"))
+        let last = DigestTime.Occurrence(date: day("2026-01-10"), at: moment("2026-01-10T22:00:00Z"))
         let next = DigestTime(time: clock("00:30")).next(after: last.at, in: .utc, last: last)
-        #expect(next == DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-11T04:00:00Z")))
+        #expect(next == DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-11T04:00:00Z")))
         // It is still the 10th in Honolulu and the 11th in Tokyo; the digest of the 10th is already sent.
-        let eastern = DigestTime.Occasion(date: day("2026-01-11"), at: moment("2026-01-10T23:00:00Z"))
+        let eastern = DigestTime.Occurrence(date: day("2026-01-11"), at: moment("2026-01-10T23:00:00Z"))
         let western = DigestTime(time: clock("08:00")).next(
             after: eastern.at, in: zone("Pacific/Honolulu"), last: eastern)
         #expect(western.date == day("2026-01-12"))

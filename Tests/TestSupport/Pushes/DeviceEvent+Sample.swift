@@ -7,7 +7,8 @@ extension DeviceEvent {
         of device: UUID, _ provider: Provider = .apns, registeredAt: Timestamp, at: Timestamp = .sample
     ) -> DeviceEvent {
         DeviceEvent(
-            trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: AppID(rawValue: "demo")!, change: .replaced,
+            trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: AppID(rawValue: "demo")!,
+            change: .replaced,
             user: UserID(rawValue: "a")!,
             device: Device(
                 id: device, provider: provider, environment: .production,

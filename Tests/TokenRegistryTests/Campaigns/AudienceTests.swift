@@ -101,7 +101,7 @@ import Testing
         try await Fixture.withStore { store, pool in
             func claim(
                 _ user: String, _ token: String, _ kind: RegistrationKind, _ known: [String?], ago: Int = 1
-            ) -> Claim {
+            ) -> RegistrationRequest {
                 var claim = Fixture.claim(
                     user, token, kind.provider, kind: kind, at: .now + .seconds(-3600 * ago))
                 (claim.locale, claim.timeZone, claim.appVersion) = (known[0], known[1], known[2])

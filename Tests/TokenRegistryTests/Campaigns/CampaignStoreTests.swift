@@ -107,7 +107,7 @@ import Testing
     @Test func `paused it waits, resumed it goes on, cancelled it is void`() async throws {
         try await Self.withCampaign { store, cursor, pool in
             for (state, claim) in [
-                ("paused", CampaignStore.Claim.later), ("running", .granted(upper: nil)), ("cancelled", .void),
+                ("paused", CampaignStore.CursorClaim.later), ("running", .granted(upper: nil)), ("cancelled", .void),
             ] {
                 try await pool.execute(
                     """

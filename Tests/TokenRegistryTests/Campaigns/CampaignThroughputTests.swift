@@ -75,7 +75,8 @@ struct CampaignThroughputTests {
 
     /// Walks through a campaign to its end, one step after the other.
     private static func walk(
-        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher, _ transactionChannel: AMQPTransactionChannel
+        _ store: CampaignStore, _ bus: MeteredBus, _ publisher: AMQPPublisher,
+        _ transactionChannel: AMQPTransactionChannel
     ) async throws -> Times {
         let notification = AudienceFixture.notification(.everyone)
         let cursors = try await store.open(notification, to: try #require(notification.audience))
@@ -85,7 +86,8 @@ struct CampaignThroughputTests {
         let cursor = AMQPMessage(exchange: "", routingKey: scratch, body: first[0].body)
         _ = try await publisher.publish(first + [cursor])
         let runner = CampaignRunner(
-            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, bulkThrottle: BulkThrottle(), logger: .silent)
+            service: "token-registry", store: store, bus: bus, depth: { _ in 0 }, bulkThrottle: BulkThrottle(),
+            logger: .silent)
         let subscription = bus.subscribe(queue: WorkQueue.registryCampaigns.name, prefetch: 1)
         var times = Times()
         for await burst in subscription.deliveries {

@@ -67,7 +67,7 @@ struct RegistryModel {
     /// Takes claims of one user, no token twice, on one installation at most.
     ///
     /// - Returns: what was taken.
-    mutating func take(_ claims: [Claim]) -> Set<UUID> {
+    mutating func take(_ claims: [RegistrationRequest]) -> Set<UUID> {
         var taken: Set<UUID> = []
         var hasArrived = false
         for claim in claims {
@@ -90,7 +90,7 @@ struct RegistryModel {
 
     /// - Returns: what the user has there now, and whether they had nothing before.
     mutating func replace(
-        _ installation: InstallationID, of user: UserID, with claims: [Claim]
+        _ installation: InstallationID, of user: UserID, with claims: [RegistrationRequest]
     ) -> (devices: Set<UUID>, isNew: Bool) {
         let isNew = devices(of: user, on: installation).isEmpty
         let taken = take(claims)
@@ -156,7 +156,7 @@ struct RegistryModel {
         }
     }
 
-    mutating func unregister(_ claim: Claim) {
+    mutating func unregister(_ claim: RegistrationRequest) {
         if let at = claim.at, rows[claim.device] == nil, isAfterErasure(at, of: claim.user) {
             // Nobody has heard of it: that it was left is all that is known.
             var row = Row(

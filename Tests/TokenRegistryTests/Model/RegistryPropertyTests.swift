@@ -103,7 +103,8 @@ import Testing
     private static func carryOut(
         _ operations: [RegistryOperation], on models: inout [RegistryModel], _ store: RegistrationStore, _ place: String
     ) async throws {
-        var batches: (claims: [Claim], departures: [Claim], invalidations: [Invalidation]) = ([], [], [])
+        var batches: (claims: [RegistrationRequest], departures: [RegistrationRequest], invalidations: [Invalidation]) =
+            ([], [], [])
         var changes: [MembershipStore.Change] = []
         var expected: (taken: Set<UUID>, gone: Set<UUID>, changed: Int) = ([], [], 0)
         for (index, operation) in operations.enumerated() {

@@ -7,13 +7,13 @@ import TestSupport
 /// One random operation on one app's registrations and memberships; few users, tokens, installations and groups, so that
 /// they meet.
 enum RegistryOperation {
-    case register([Claim])
-    case unregister(Claim)
+    case register([RegistrationRequest])
+    case unregister(RegistrationRequest)
     case deactivate(UUID, since: Timestamp)
     case correct(UUID, to: ProviderEnvironment)
     case erase(UserID, at: Timestamp)
     case change([MembershipChange])
-    case replace(InstallationID, UserID, [Claim])
+    case replace(InstallationID, UserID, [RegistrationRequest])
     case leave(InstallationID, UserID)
 
     /// - Parameter now: the sequence's own clock; what comes late is of up to a hundred days before.
@@ -45,7 +45,7 @@ enum RegistryOperation {
         _ app: AppID, _ now: Timestamp, _ random: inout SplitMix
     ) -> RegistryOperation {
         let (user, installation) = (user(&random), installation(&random))
-        var claims: [Claim] = []
+        var claims: [RegistrationRequest] = []
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             var claim = claim(app, now, &random)
             (claim.user, claim.installation, claim.at) = (user, installation, now)
@@ -76,11 +76,11 @@ enum RegistryOperation {
             at: late(now, &random))
     }
 
-    private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> Claim {
+    private static func claim(_ app: AppID, _ now: Timestamp, _ random: inout SplitMix) -> RegistrationRequest {
         let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid, .fcmWeb]
             .randomElement(using: &random)!
         let installation = ["i1", "i2", nil, nil].randomElement(using: &random)!
-        return Claim(
+        return RegistrationRequest(
             app: app, user: user(&random), provider: kind.provider,
             environment: [.production, .development].randomElement(using: &random)!,
             token: DeviceToken(secret: ["01", "02", "03"].randomElement(using: &random)!), kind: kind,

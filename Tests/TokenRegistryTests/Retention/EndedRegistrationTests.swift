@@ -11,14 +11,14 @@ import Testing
     typealias Fixture = StoreFixture
     typealias R = RetentionFixture
 
-    private static func word(_ claim: Claim) -> Invalidation {
+    private static func word(_ claim: RegistrationRequest) -> Invalidation {
         Invalidation(app: Fixture.app, device: claim.device, notRegisteredSince: .now, reason: "Unregistered")
     }
 
     @Test func `whatever it ended by, it goes after the term, and nothing younger, active or erased`() async throws {
         try await Fixture.withStore(devicesPerUser: 3) { store, pool in
             for (user, days) in [("old", 91), ("new", 89)] {
-                func claim(_ token: String, on installation: String? = nil) -> Claim {
+                func claim(_ token: String, on installation: String? = nil) -> RegistrationRequest {
                     Fixture.claim(user, "\(user)-\(token)", on: installation)
                 }
                 try await store.register([claim("left"), claim("refused"), claim("before", on: "\(user)-phone")])

@@ -14,7 +14,7 @@ enum RetentionFixture {
 
     /// Makes what happened to a registration so many days older, unannounced: the moments of its end, and, when `since` is
     /// given, that of its registration too.
-    static func age(_ claims: [Claim], days: Int, since: Int? = nil, _ pool: PostgresPool) async throws {
+    static func age(_ claims: [RegistrationRequest], days: Int, since: Int? = nil, _ pool: PostgresPool) async throws {
         try await pool.transaction { transaction in
             try await transaction.execute("SET LOCAL session_replication_role = replica")
             try await transaction.execute(

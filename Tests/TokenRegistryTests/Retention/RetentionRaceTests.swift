@@ -36,7 +36,9 @@ import Testing
         }
     }
 
-    private static func ended(_ claims: [Claim], _ store: RegistrationStore, _ pool: PostgresPool) async throws {
+    private static func ended(_ claims: [RegistrationRequest], _ store: RegistrationStore, _ pool: PostgresPool)
+        async throws
+    {
         try await store.register(claims)
         try await store.unregister(claims)
         try await R.age(claims, days: 100, pool)

@@ -72,7 +72,9 @@ struct ProviderTokenBinding: Sendable {
         _ authorization: String, apps: KnownApps, environment: ProviderEnvironment, now: Timestamp
     ) throws(APNsRejection) -> APNsKey {
         if apps.revocations != revocations { (accepted, revocations) = ([], apps.revocations) }
-        if sawExpiredToken { throw APNsRejection(.expiredProviderToken, "the connection saw an expired token; open a new one") }
+        if sawExpiredToken {
+            throw APNsRejection(.expiredProviderToken, "the connection saw an expired token; open a new one")
+        }
         let known = accepted.first { $0.authorization == authorization }?.token
         let token = if let known { known } else { try verified(authorization, apps, environment) }
         do throws(APNsRejection) {

@@ -79,7 +79,8 @@ final class APNsProvider: Sendable {
     }
 
     func play(
-        _ outcome: ScriptedOutcome, into response: inout SimulatedResponse, _ connection: APNsConnection, at now: Timestamp
+        _ outcome: ScriptedOutcome, into response: inout SimulatedResponse, _ connection: APNsConnection,
+        at now: Timestamp
     ) {
         let id = response.messageID
         response.actions = outcome.actions { reply($0, id, now) }

@@ -14,7 +14,9 @@ struct ProviderToken: Sendable {
     init(_ text: some StringProtocol, apps: KnownApps) throws(APNsRejection) {
         guard let jwt = CompactJWT(text) else { throw Self.invalid("it is not a JSON Web Token") }
         guard jwt.algorithm == "ES256" else { throw Self.invalid("its alg is not ES256") }
-        guard let keyID = jwt.keyID, let key = apps.apnsKeys[keyID] else { throw Self.invalid("its kid is not a known key") }
+        guard let keyID = jwt.keyID, let key = apps.apnsKeys[keyID] else {
+            throw Self.invalid("its kid is not a known key")
+        }
         guard jwt.claims["iss"]?.string == key.teamID else { throw Self.invalid("its iss is not the team of the key") }
         guard let issuedAt = Self.issuedAt(jwt.claims["iat"]) else { throw Self.invalid("its iat is not Unix seconds") }
         // JWS requires r‖s (RFC 7518 §3.4). Many signing libraries produce DER by default.

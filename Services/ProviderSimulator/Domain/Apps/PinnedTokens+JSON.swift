@@ -17,7 +17,8 @@ extension PinnedTokens {
         return actions.count
     }
 
-    private static func read(_ value: JSONValue, at path: String) throws(ControlRequestError) -> (PinnedTokens) -> Void {
+    private static func read(_ value: JSONValue, at path: String) throws(ControlRequestError) -> (PinnedTokens) -> Void
+    {
         let members = try MemberReader(
             value, at: path,
             known: ["provider", "token", "environment", "topic", "project", "token_only", "fid_unregistered_ms"])

@@ -43,7 +43,8 @@ struct APNsChannelEndpoint: Sendable {
     let channels: APNsChannels
 
     /// Performs the operation, if the key's topics include the bundle.
-    func perform(_ operation: Operation, _ request: ProviderRequest, key: APNsKey) throws(APNsChannelRejection) -> Success
+    func perform(_ operation: Operation, _ request: ProviderRequest, key: APNsKey) throws(APNsChannelRejection)
+        -> Success
     {
         guard key.topics.contains(operation.bundle) else {
             throw APNsChannelRejection(403, "TopicMismatch", "the key is not for the bundle id “\(operation.bundle)”")

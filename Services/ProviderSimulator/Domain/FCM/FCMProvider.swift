@@ -91,9 +91,11 @@ final class FCMProvider: Sendable {
     }
 
     private func play(
-        _ outcome: ScriptedOutcome, for validator: FCMRequestValidator, at now: Timestamp, into response: inout SimulatedResponse
+        _ outcome: ScriptedOutcome, for validator: FCMRequestValidator, at now: Timestamp,
+        into response: inout SimulatedResponse
     ) {
-        let name = "projects/\(validator.project)/messages/" + (validator.isDryRun ? "fake_message_id" : Self.messageID(now))
+        let name =
+            "projects/\(validator.project)/messages/" + (validator.isDryRun ? "fake_message_id" : Self.messageID(now))
         response.actions = outcome.actions { answer in
             guard answer.status == 200 else { return Self.rejection(answer, "scripted by the simulator", at: now) }
             return Reply(

@@ -28,7 +28,9 @@ struct FCMRequestValidator: Sendable {
         condition = message.fields["condition"]?.string.flatMap { try? FCMCondition.read($0).get() }
     }
 
-    private static func authorize(_ request: ProviderRequest, project: String, state: SimulatorState) throws(FCMRejection) {
+    private static func authorize(_ request: ProviderRequest, project: String, state: SimulatorState)
+        throws(FCMRejection)
+    {
         _ = try authorizedProject(request, project: project, state: state)
     }
 

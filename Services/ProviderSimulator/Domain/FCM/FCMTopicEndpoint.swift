@@ -103,7 +103,9 @@ struct FCMTopicEndpoint: Sendable {
             case .unchanged where method == "POST":
                 throw FCMRejection(status: 409, message: "the registration is already subscribed")
             case .unchanged: break
-            case .tooMany: throw FCMRejection(status: 429, message: "the registration is subscribed to the maximum number of topics")
+            case .tooMany:
+                throw FCMRejection(
+                    status: 429, message: "the registration is subscribed to the maximum number of topics")
             }
         case "DELETE":
             if topics.unsubscribe(token, from: name, of: project) == .unchanged, options["allow_missing"] != "true" {

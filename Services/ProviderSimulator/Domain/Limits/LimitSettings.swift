@@ -103,7 +103,8 @@ final class RateLimits: Sendable {
     /// Counts one use of `limit` for `subject`. A window starts with its first use.
     ///
     /// - Returns: the time until the window ends, if the limit is reached.
-    func consume(_ limit: KeyPath<LimitSettings, Int?>, per window: Duration, on subject: String, at now: Timestamp) -> Duration?
+    func consume(_ limit: KeyPath<LimitSettings, Int?>, per window: Duration, on subject: String, at now: Timestamp)
+        -> Duration?
     {
         state.withLock { state in
             guard let most = state.limits[keyPath: limit] else { return nil }

@@ -12,7 +12,8 @@ final class LoggedRequest: Sendable {
     let response: SimulatedResponse
 
     init(
-        sequence: Int, provider: ProviderKind, environment: ProviderEnvironment, request: ProviderRequest, response: SimulatedResponse
+        sequence: Int, provider: ProviderKind, environment: ProviderEnvironment, request: ProviderRequest,
+        response: SimulatedResponse
     ) {
         self.sequence = sequence
         self.provider = provider

@@ -25,7 +25,8 @@ final class RequestLog: Sendable {
 
     @discardableResult
     func append(
-        _ request: ProviderRequest, _ response: SimulatedResponse, provider: ProviderKind, environment: ProviderEnvironment
+        _ request: ProviderRequest, _ response: SimulatedResponse, provider: ProviderKind,
+        environment: ProviderEnvironment
     ) -> LoggedRequest {
         state.withLock { state in
             let entry = LoggedRequest(
@@ -67,7 +68,9 @@ final class RequestLog: Sendable {
         return found
     }
 
-    func totals(of provider: ProviderKind) -> RequestTotals { state.withLock { $0.totals[provider] ?? RequestTotals() } }
+    func totals(of provider: ProviderKind) -> RequestTotals {
+        state.withLock { $0.totals[provider] ?? RequestTotals() }
+    }
 
     /// The phone with this token, if it received a request.
     func phone(_ id: Phone.ID) -> Phone? { state.withLock { $0.phones[id] } }

@@ -77,7 +77,9 @@ enum FaultCatalogue {
         faults.append(["reset": 2, "accepted": true, "name": "reset 2 accepted"])
         for transportFault in ["drop", "close", "silence", "stall"] {
             faults.append([transportFault: .bool(true)])
-            faults.append([transportFault: .bool(true), "accepted": true, "name": .string("\(transportFault) accepted")])
+            faults.append([
+                transportFault: .bool(true), "accepted": true, "name": .string("\(transportFault) accepted"),
+            ])
             faults.append([transportFault: .bool(true), "after": .string("headers")])
         }
         faults.append(["drop": true, "after": "answer"])

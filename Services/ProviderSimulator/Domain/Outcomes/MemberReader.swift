@@ -22,14 +22,17 @@ struct MemberReader {
         self.members = members
         self.path = path
         if let unknown = members.keys.sorted().first(where: { !known.contains($0) }) {
-            throw ControlRequestError("\(path)\(unknown) is unknown; known are \(known.sorted().joined(separator: ", "))")
+            throw ControlRequestError(
+                "\(path)\(unknown) is unknown; known are \(known.sorted().joined(separator: ", "))")
         }
     }
 
     func has(_ name: String) -> Bool { members[name] != nil }
     func raw(_ name: String) -> JSONValue? { members[name] }
 
-    func problem(_ name: String, _ problem: String) -> ControlRequestError { ControlRequestError("\(path)\(name) \(problem)") }
+    func problem(_ name: String, _ problem: String) -> ControlRequestError {
+        ControlRequestError("\(path)\(name) \(problem)")
+    }
 
     func text(_ name: String) throws(ControlRequestError) -> String? {
         guard let value = members[name] else { return nil }

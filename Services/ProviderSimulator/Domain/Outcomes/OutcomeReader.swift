@@ -62,7 +62,8 @@ struct OutcomeReader {
         let isUnprocessed = goAway?.lastStream == .before
         guard transportFaults.count + (isUnprocessed ? 1 : 0) <= 1 else {
             throw members.problem(
-                transportFaults[0].key, "cannot be combined with another of reset, drop, close, silence, stall, goaway before")
+                transportFaults[0].key,
+                "cannot be combined with another of reset, drop, close, silence, stall, goaway before")
         }
         let point = try members.choice("after", of: ScriptedOutcome.FaultPoint.self)
         guard let transportFault = transportFaults.first else {
@@ -80,7 +81,8 @@ struct OutcomeReader {
         case .request:
             guard answers.isEmpty else {
                 throw members.problem(
-                    answers[0], "cannot be combined with \(transportFault.key), unless that comes after headers or answer")
+                    answers[0],
+                    "cannot be combined with \(transportFault.key), unless that comes after headers or answer")
             }
             return .transportFault(transportFault.transportFault, at: .request, ScriptedResponse(200))
         case .headers: return .transportFault(transportFault.transportFault, at: .headers, try answer())
@@ -88,7 +90,9 @@ struct OutcomeReader {
         }
     }
 
-    private func transportFaults() throws(ControlRequestError) -> [(key: String, transportFault: ScriptedOutcome.TransportFault)] {
+    private func transportFaults() throws(ControlRequestError) -> [(
+        key: String, transportFault: ScriptedOutcome.TransportFault
+    )] {
         var found: [(key: String, transportFault: ScriptedOutcome.TransportFault)] = []
         if let code = try members.integer("reset", in: 0...0xffff_ffff) {
             found.append(("reset", .reset(code: UInt32(code))))
@@ -111,7 +115,8 @@ extension OutcomeReader {
         if provider != .oauth { try reject(["expires_in"]) }
         if provider == .oauth { try reject(["timestamp", "omit_id"]) }
         let known = reason.flatMap(APNsReason.init)?.status ?? code.flatMap(FCMErrorCode.init)?.status
-        var answer = ScriptedResponse(status ?? (provider == .oauth ? nil : known) ?? 200, reason: reason, errorCode: code)
+        var answer = ScriptedResponse(
+            status ?? (provider == .oauth ? nil : known) ?? 200, reason: reason, errorCode: code)
         if status == nil, reason != nil || code != nil, answer.status == 200 {
             throw members.problem("status", "is missing, and the given reason or error_code implies none")
         }

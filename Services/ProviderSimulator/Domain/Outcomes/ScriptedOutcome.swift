@@ -86,7 +86,9 @@ struct ScriptedOutcome: Hashable, Sendable {
     /// The response that the provider intends, even if the fault truncates it.
     var answer: ScriptedResponse? {
         switch behavior {
-        case .answer(let answer), .transportFault(_, at: .headers, let answer), .transportFault(_, at: .answer, let answer): answer
+        case .answer(let answer), .transportFault(_, at: .headers, let answer),
+            .transportFault(_, at: .answer, let answer):
+            answer
         case .transportFault(_, at: .request, _), .unprocessed: nil
         }
     }

@@ -62,7 +62,9 @@ final class ScriptedOutcomeStore: Sendable {
     /// The outcome of one request; `nil` for the provider's default.
     ///
     /// - Parameter scenario: encoded in the token, played when no script names the token.
-    func take(_ provider: ProviderKind, token: String?, app: String?, scenario: ScriptedOutcome? = nil) -> ScriptedOutcome? {
+    func take(_ provider: ProviderKind, token: String?, app: String?, scenario: ScriptedOutcome? = nil)
+        -> ScriptedOutcome?
+    {
         state.withLock { state -> ScriptedOutcome? in
             if state.scripts.isEmpty, scenario == nil { return nil }
             var random = state.random(for: token ?? app ?? provider.rawValue)
@@ -90,17 +92,22 @@ final class ScriptedOutcomeStore: Sendable {
 extension ScriptedOutcomeStore.State {
     fileprivate mutating func random(for subject: String) -> SeededRandom {
         guard usesChance else { return SeededRandom(seed: seed, subject: "", drawNumber: 0) }
-        return SeededRandom(seed: seed, subject: subject, drawNumber: ScriptedOutcomeStore.nextDrawNumber(of: subject, in: &drawCounts))
+        return SeededRandom(
+            seed: seed, subject: subject, drawNumber: ScriptedOutcomeStore.nextDrawNumber(of: subject, in: &drawCounts))
     }
 
-    fileprivate mutating func take(_ key: ScriptedOutcomeStore.ScriptKey, _ random: inout SeededRandom) -> ScriptedOutcome? {
+    fileprivate mutating func take(_ key: ScriptedOutcomeStore.ScriptKey, _ random: inout SeededRandom)
+        -> ScriptedOutcome?
+    {
         guard let index = scripts.index(forKey: key) else { return nil }
         let outcome = scripts.values[index].take(&random)
         if scripts.values[index].isEmpty { scripts.remove(at: index) }
         return outcome
     }
 
-    fileprivate mutating func play(_ scenario: ScriptedOutcome, _ key: ScriptedOutcomeStore.ScriptKey) -> ScriptedOutcome? {
+    fileprivate mutating func play(_ scenario: ScriptedOutcome, _ key: ScriptedOutcomeStore.ScriptKey)
+        -> ScriptedOutcome?
+    {
         guard let count = scenario.count else { return scenario }
         guard played[key, default: 0] < count else { return nil }
         played[key, default: 0] += 1

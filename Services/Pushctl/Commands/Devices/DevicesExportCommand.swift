@@ -35,7 +35,9 @@ extension DevicesCommand {
                                 defer { begun = true }
                                 return begun
                             }
-                            guard !wasBegun else { throw CommandError("the database connection was lost during the export; export again") }
+                            guard !wasBegun else {
+                                throw CommandError("the database connection was lost during the export; export again")
+                            }
                             return try await query.run(app, in: transaction) { rows in
                                 try file.write(contentsOf: Data(rows))
                             }
@@ -51,7 +53,8 @@ extension DevicesCommand {
             FileHandle.standardError.write(Data("\(exported.count) registrations\n".utf8))
             guard exported.unreadable == 0 else {
                 FileHandle.standardError.write(
-                    Data("\(exported.unreadable) tokens were modified in the database and are exported as empty\n".utf8))
+                    Data("\(exported.unreadable) tokens were modified in the database and are exported as empty\n".utf8)
+                )
                 throw ExitCode.failure
             }
         }

@@ -27,7 +27,9 @@ extension DevicesCommand {
             }
             let (id, version) = (try AppID(named: app), end ?? "")
             let isEnded = try await withDatabase { try await FIDHaltStore($0).end(app: id, version: version) }
-            guard isEnded else { throw CommandError("that version is not halted; pushctl devices fids lists the halts") }
+            guard isEnded else {
+                throw CommandError("that version is not halted; pushctl devices fids lists the halts")
+            }
             print("ended; the senders use FIDs of that version again within seconds")
         }
     }

@@ -6,9 +6,9 @@ struct Person: Sendable {
     /// Where the app is open now; soft knowledge: without it, a push is sent.
     var leases: [Lease] = []
     /// By cap: when the person was last pushed, ascending, no longer than the cap's limit.
-    var logs: [String: [Timestamp]] = [:]
+    var capHistory: [String: [Timestamp]] = [:]
     /// What is not said again until then.
-    var told: [String: Timestamp] = [:]
+    var dedupeUntil: [String: Timestamp] = [:]
 
     /// The app is open on some device until this is over or renewed.
     struct Lease: Hashable, Sendable {

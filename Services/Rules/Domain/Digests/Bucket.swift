@@ -6,7 +6,7 @@ struct Bucket: Sendable {
     /// What its close was planned from.
     var plannedAt: Timestamp
     /// When it was told before.
-    var last: DigestTime.Occasion?
+    var last: DigestTime.Occurrence?
     /// In the order in which they came.
     var items: [Item]
 
@@ -30,7 +30,7 @@ struct Bucket: Sendable {
         /// What is summed up; empty when there is nothing to tell.
         var told: [Item] = []
         /// When it was told last.
-        var last: DigestTime.Occasion?
+        var last: DigestTime.Occurrence?
         /// What leaves the bucket, told or not.
         var gone: [Item] = []
         /// When it is looked at next, and what that follows from.
@@ -61,7 +61,7 @@ struct Bucket: Sendable {
         if !closing.told.isEmpty {
             closing.last =
                 now - planned.at < Bucket.lateness && planned.at <= now
-                ? planned : DigestTime.Occasion(date: (settings.zone ?? zone).local(now).date, at: now)
+                ? planned : DigestTime.Occurrence(date: (settings.zone ?? zone).local(now).date, at: now)
         }
         var rest = live
         if digest.remains == .never {
@@ -82,8 +82,9 @@ extension Rule {
     /// What a digest says, in a person's voice.
     ///
     /// - Parameter items: in the order in which they came.
-    func summary(_ digest: Digest, of items: [JSONValue], _ voice: Voice, house: Language) throws(PlacedProblem)
-        -> Utterance
+    func summary(_ digest: Digest, of items: [JSONValue], _ localization: Localization, defaults: Language)
+        throws(PlacedProblem)
+        -> RenderedText
     {
         var rule = self
         // These speak of one event.
@@ -91,9 +92,9 @@ extension Rule {
         rule.how.collapseKey = nil
         rule.how.badge = nil
         rule.say = digest.say
-        let scope = Scope(root: Digest.summary(digest.ordered(items)), voice: voice)
-        let wording = rule.wording(in: voice.language, house: house)
-        let content = try rule.content(wording, scope, place: "policy.digest.say")
-        return Utterance(content: content, preview: try rule.preview(of: content, wording, scope))
+        let scope = Scope(root: Digest.summary(digest.ordered(items)), localization: localization)
+        let messageTemplate = rule.messageTemplate(in: localization.language, defaults: defaults)
+        let content = try rule.content(messageTemplate, scope, place: "policy.digest.say")
+        return RenderedText(content: content, preview: try rule.preview(of: content, messageTemplate, scope))
     }
 }

@@ -12,7 +12,7 @@ struct Digest: Hashable, Sendable {
     var keep: [DataTemplate.Member] = []
     /// The member of ``keep`` that items are ordered by; without one, in the order in which they came.
     var order: String?
-    var say: Rule.Wording
+    var say: Rule.MessageTemplate
 
     enum Close: Hashable, Sendable {
         /// At this local time, or the one that the person has chosen: once on a local date.

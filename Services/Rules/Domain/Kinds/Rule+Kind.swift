@@ -1,6 +1,6 @@
 import PushProtocol
 
-extension Rule.Manner {
+extension Rule.DeliveryOptions {
     /// What it is to the device. All but the first three are for a token of their own, which only Apple's devices have
     /// (`push-protocols` A.5).
     enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -25,7 +25,7 @@ extension Rule.Manner {
     }
 }
 
-extension Rule.Manner.Kind {
+extension Rule.DeliveryOptions.Kind {
     /// The `apns-push-type`; `nil` where it follows from what is said.
     var pushType: String? {
         switch self {
@@ -70,7 +70,7 @@ extension Rule.Manner.Kind {
 }
 
 /// How much a person notices of what a rule says.
-enum Noticeability: Sendable {
+enum Visibility: Sendable {
     /// It may wait, and is found in the inbox.
     case alert
     /// Now or never: what the person does not want is not kept, and it is not held.
@@ -81,7 +81,7 @@ enum Noticeability: Sendable {
 
 extension Rule {
     /// The update of a Live Activity is of something that is on the screen already.
-    var noticeability: Noticeability {
+    var visibility: Visibility {
         switch how.kind {
         case .alert: .alert
         case .voip, .pushToTalk: .momentary

@@ -7,7 +7,7 @@ struct InboxItem: Sendable {
     var id: UUID
     var at: Timestamp
     var readAt: Timestamp?
-    var saying: Saying
+    var rendered: RenderedNotification
 
     /// Where it stands in its inbox.
     var place: Place { Place(at: at, id: id) }
@@ -39,12 +39,12 @@ struct InboxItem: Sendable {
 extension InboxItem {
     /// - Parameter type: the ``PreferenceType`` of its rule, if the file still has that.
     func json(type: String?) -> JSONValue {
-        let content = saying.content
+        let content = rendered.content
         return [
             "id": .string(id.uuidString.lowercased()),
             "at": .string(RFC3339.string(from: at.date)),
             "read_at": .optional(readAt.map { RFC3339.string(from: $0.date) }),
-            "rule": .string(saying.rule),
+            "rule": .string(rendered.rule),
             "type": .optional(type),
             "title": .optional(content.title),
             "subtitle": .optional(content.subtitle),

@@ -44,10 +44,10 @@ struct PreferencesPatch: Sendable {
 
     /// What is well said and cannot be: a type that the app does not have or that nobody can switch off, a mute that is
     /// over, more mutes than are kept.
-    func contradiction(_ house: HouseRules, after settings: PersonalSettings, now: Timestamp) -> WireError? {
+    func contradiction(_ defaults: AppDefaults, after settings: PersonalSettings, now: Timestamp) -> WireError? {
         for (name, value) in (patch["types"]?.object ?? [:]).sorted(by: { $0.key < $1.key }) where value != .null {
-            guard let type = house.types[name] else {
-                return .invalid(path: "types.\(name)", problem: Self.unknown(name, house))
+            guard let type = defaults.types[name] else {
+                return .invalid(path: "types.\(name)", problem: Self.unknown(name, defaults))
             }
             if type.isCritical, value == false || value.object?.values.contains(false) == true {
                 return .invalid(path: "types.\(name)", problem: "nobody can switch this off; leave it out")
@@ -74,8 +74,8 @@ struct PreferencesPatch: Sendable {
                 + "take some mutes away with null")
     }
 
-    private static func unknown(_ name: String, _ house: HouseRules) -> String {
-        let names = house.types.filter { !$0.value.isCritical }.keys.sorted()
+    private static func unknown(_ name: String, _ defaults: AppDefaults) -> String {
+        let names = defaults.types.filter { !$0.value.isCritical }.keys.sorted()
         guard !names.isEmpty else { return "the app has no types to switch" }
         let hint = Suggestion.nearest(to: name, in: names).map { "; did you mean “\($0)”?" } ?? ""
         return "there is no such type: there are \(names.joined(separator: ", "))\(hint)"

@@ -14,8 +14,8 @@ extension TypeChoice: ExpressibleByBooleanLiteral {
 
 extension PersonalSettings {
     /// Whether the person wants a type by this way, as far as the type goes.
-    func wants(_ name: String, by channel: Channel, _ house: HouseRules) -> Bool {
-        let usual = channel == .inbox || house.types[name]?.isOn ?? true
+    func wants(_ name: String, by channel: Channel, _ defaults: AppDefaults) -> Bool {
+        let usual = channel == .inbox || defaults.types[name]?.isOn ?? true
         return switch types[name] {
         case nil: usual
         case .all(let isOn)?: channel == .inbox || isOn
@@ -30,7 +30,7 @@ extension PersonalSettings {
     }
 }
 
-extension HouseRules {
+extension AppDefaults {
     /// Whether the person finds it in the inbox: if its rule keeps it there, and the person wants it there.
     func keeps(_ policy: Rule.Policy, for settings: PersonalSettings) -> Bool {
         guard policy.inbox, !isCritical(policy) else { return policy.inbox }

@@ -57,7 +57,7 @@ indirect enum DataTemplate: Hashable, Sendable {
             throw .missing(path: path)
         }
         for filter in filters.reversed() where value != .null {
-            guard let result = filter.apply(value, scope.voice) else {
+            guard let result = filter.apply(value, scope.localization) else {
                 throw .unsuitable(path: path, expected: filter.input)
             }
             value = result

@@ -99,7 +99,7 @@ enum Filter: Hashable, Sendable {
     }
 
     /// The filtered value, or `nil` for one that this filter does not work on.
-    func apply(_ value: JSONValue, _ voice: Voice) -> JSONValue? {
+    func apply(_ value: JSONValue, _ localization: Localization) -> JSONValue? {
         switch self {
         case .optional: value
         case .excerpt(let limit): value.string.map { .string($0.excerpt(limit)) }
@@ -112,10 +112,10 @@ enum Filter: Hashable, Sendable {
         case .count: value.array.map { .int(Int64($0.count)) }
         case .first: value.array?.first
         case .last: value.array?.last
-        case .date: WrittenDate(value)?.text(voice, hasDate: true, hasTime: false).map(JSONValue.string)
-        case .time: WrittenDate(value)?.text(voice, hasDate: false, hasTime: true).map(JSONValue.string)
-        case .dateTime: WrittenDate(value)?.text(voice, hasDate: true, hasTime: true).map(JSONValue.string)
-        case .plural(let written): PluralOperands(value).map { Filter.form(of: $0, written, voice.language) }
+        case .date: WrittenDate(value)?.text(localization, hasDate: true, hasTime: false).map(JSONValue.string)
+        case .time: WrittenDate(value)?.text(localization, hasDate: false, hasTime: true).map(JSONValue.string)
+        case .dateTime: WrittenDate(value)?.text(localization, hasDate: true, hasTime: true).map(JSONValue.string)
+        case .plural(let written): PluralOperands(value).map { Filter.form(of: $0, written, localization.language) }
         }
     }
 

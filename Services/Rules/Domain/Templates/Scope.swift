@@ -7,18 +7,18 @@ struct Scope: Hashable, Sendable {
     static let attributes = "event"
 
     let root: JSONValue
-    var voice: Voice
+    var localization: Localization
     /// When it happened.
     var moment = Timestamp(milliseconds: 0)
 
     /// Of a summary, whose variables are not an event's.
-    init(root: JSONValue, voice: Voice) {
+    init(root: JSONValue, localization: Localization) {
         self.root = root
-        self.voice = voice
+        self.localization = localization
     }
 
-    init(event: DomainEvent, voice: Voice = .plain) {
-        self.voice = voice
+    init(event: DomainEvent, localization: Localization = .plain) {
+        self.localization = localization
         var members = event.data.object ?? [:]
         members[Scope.attributes] = .object([
             "id": .string(event.id), "source": .string(event.source), "type": .string(event.type),

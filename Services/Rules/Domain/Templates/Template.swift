@@ -51,7 +51,7 @@ struct Template: Sendable {
     /// The text for one event.
     func render(_ scope: Scope) throws(RenderError.Problem) -> String {
         guard let mustache else { return text }
-        let log = RenderLog(voice: scope.voice, words: language)
+        let log = RenderLog(localization: scope.localization, words: language)
         let result = mustache.render(TemplateNode(root: scope.root, log: log))
         if let problem = log.problem { throw problem }
         return result

@@ -4,9 +4,9 @@ import PushProtocol
 /// The first thing that went wrong in one rendering. Made for one call of ``Template/render(_:)`` and used by its thread
 /// only; Mustache itself has no way to fail.
 final class RenderLog {
-    let voice: Voice
+    let localization: Localization
     /// In the language that the words are in, which need not be the person's.
-    let words: Voice
+    let words: Localization
     private(set) var problem: RenderError.Problem?
     /// How many elements of lists the sections may still render, and how many bytes the values may still show.
     private var elements = RenderLog.mostElements
@@ -18,9 +18,9 @@ final class RenderLog {
     /// The most bytes that the values of one rendering show: no message takes more.
     static let mostBytes = 512 * 1024
 
-    init(voice: Voice, words: Language?) {
-        self.voice = voice
-        self.words = words.map { Voice(language: $0, zone: voice.zone) } ?? voice
+    init(localization: Localization, words: Language?) {
+        self.localization = localization
+        self.words = words.map { Localization(language: $0, zone: localization.zone) } ?? localization
     }
 
     func note(_ problem: RenderError.Problem) {
@@ -107,7 +107,7 @@ struct TemplateNode: MustacheParent, MustacheCustomRepresentation, MustacheCusto
     func transform(_ name: String) -> Any? {
         guard let filter = Filter(name: name) else { return nil }
         if value == .null { return filter == .optional ? TemplateBlank() : self }
-        guard let result = filter.apply(value, filter.isPlural ? log.words : log.voice) else {
+        guard let result = filter.apply(value, filter.isPlural ? log.words : log.localization) else {
             log.note(.unsuitable(path: path, expected: filter.input))
             return TemplateBlank()
         }

@@ -5,7 +5,7 @@ struct DigestTime: Hashable, Sendable {
     var time: LocalTime
 
     /// One digest: the local date that it is for, and its moment.
-    struct Occasion: Hashable, Sendable {
+    struct Occurrence: Hashable, Sendable {
         var date: LocalDate
         var at: Timestamp
     }
@@ -19,7 +19,7 @@ struct DigestTime: Hashable, Sendable {
     /// that is another day's, the last minute before it. A date that is left out has no digest.
     ///
     /// - Parameter last: the digest before; its date has had its own.
-    func next(after now: Timestamp, in zone: Zone, last: Occasion? = nil) -> Occasion {
+    func next(after now: Timestamp, in zone: Zone, last: Occurrence? = nil) -> Occurrence {
         var date = zone.local(now).date.adding(days: -1)
         if let last, last.date >= date { date = last.date.adding(days: 1) }
         while true {
@@ -28,10 +28,10 @@ struct DigestTime: Hashable, Sendable {
         }
     }
 
-    private func occasion(on date: LocalDate, in zone: Zone, last: Occasion?) -> Occasion? {
+    private func occasion(on date: LocalDate, in zone: Zone, last: Occurrence?) -> Occurrence? {
         guard var at = moment(on: date, in: zone) else { return nil }
         if let last { at = max(at, last.at + DigestTime.leastPause) }
-        return zone.local(at).date == date ? Occasion(date: date, at: at) : nil
+        return zone.local(at).date == date ? Occurrence(date: date, at: at) : nil
     }
 
     private func moment(on date: LocalDate, in zone: Zone) -> Timestamp? {

@@ -49,8 +49,8 @@ enum WrittenDate: Hashable, Sendable {
     /// - Parameters:
     ///   - hasDate: whether the day is shown.
     ///   - hasTime: whether the time is shown; a day has none.
-    func text(_ voice: Voice, hasDate: Bool, hasTime: Bool) -> String? {
-        let locale = Locale(identifier: voice.language.tag)
+    func text(_ localization: Localization, hasDate: Bool, hasTime: Bool) -> String? {
+        let locale = Locale(identifier: localization.language.tag)
         switch self {
         case .day(let date):
             guard hasDate, !hasTime else { return nil }
@@ -61,7 +61,7 @@ enum WrittenDate: Hashable, Sendable {
             return moment.date.formatted(
                 Date.FormatStyle(
                     date: hasDate ? .long : .omitted, time: hasTime ? .shortened : .omitted, locale: locale,
-                    timeZone: voice.zone.timeZone))
+                    timeZone: localization.zone.timeZone))
         }
     }
 }

@@ -59,7 +59,8 @@ extension APNsCodec {
             return unregistered(response, reasonText)
         case .badTopic, .missingTopic, .topicDisallowed, .duplicateHeaders, .forbidden, .badPath, .methodNotAllowed:
             // Broadcasts need a permission of their own, so a rejection says nothing about devices.
-            return sent.target.address == .channel ? .settle(.misconfigured(reason: reasonText)) : .halt(reason: reasonText)
+            return sent.target.address == .channel
+                ? .settle(.misconfigured(reason: reasonText)) : .halt(reason: reasonText)
         case .badCertificate, .badCertificateEnvironment, .invalidProviderToken, .missingProviderToken,
             .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
             return .halt(reason: reasonText)

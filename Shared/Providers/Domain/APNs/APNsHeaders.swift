@@ -21,7 +21,8 @@ struct APNsHeaders: Hashable, Sendable {
             try Self.take("apns-push-type", from: &given) { APNsPushType(rawValue: $0) }
             ?? (content.silent ? .background : .alert)
         topic = try Self.topic(given.removeValue(forKey: "apns-topic"), for: pushType, bundle: bundle)
-        priority = try Self.take("apns-priority", from: &given) { APNsPriority(rawValue: $0) } ?? pushType.defaultPriority
+        priority =
+            try Self.take("apns-priority", from: &given) { APNsPriority(rawValue: $0) } ?? pushType.defaultPriority
         if let priority, !pushType.allows(priority) { throw LocalRejection("priority-not-allowed-for-push-type") }
         expiration =
             try Self.take("apns-expiration", from: &given) { Int64($0).flatMap { $0 >= 0 ? $0 : nil } }

@@ -103,7 +103,8 @@ extension APNsPayload {
     }
 
     private static func writeVisible(
-        _ members: EncodedContent.Members, _ badge: Int?, _ source: UnsafeBufferPointer<UInt8>, to json: inout ByteWriter
+        _ members: EncodedContent.Members, _ badge: Int?, _ source: UnsafeBufferPointer<UInt8>,
+        to json: inout ByteWriter
     ) {
         var separator: StaticString = "{"
         func text(_ name: StaticString, _ position: EncodedContent.FieldRange, _ json: inout ByteWriter) {

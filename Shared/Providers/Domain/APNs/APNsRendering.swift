@@ -24,7 +24,8 @@ final class APNsRendering: PushRendering {
     let broadcast: Result<APNsBroadcast, LocalRejection>?
 
     init(
-        template: Result<APNsHeaderTemplate, LocalRejection>, bodies: Bodies, broadcast: Result<APNsBroadcast, LocalRejection>?
+        template: Result<APNsHeaderTemplate, LocalRejection>, bodies: Bodies,
+        broadcast: Result<APNsBroadcast, LocalRejection>?
     ) {
         self.template = template
         self.bodies = bodies

@@ -14,7 +14,8 @@ extension FCMCodec {
     private func consequence(of response: ProviderResponse, at now: Timestamp) -> Consequence {
         if response.status == 200 {
             let name = WireCoding.text(of: "name", in: response.body)
-            return .settle(.accepted(id: name.map { ProviderMessageID(SanitizedReason.printable(Self.lastPart(of: $0))) }))
+            return .settle(
+                .accepted(id: name.map { ProviderMessageID(SanitizedReason.printable(Self.lastPart(of: $0))) }))
         }
         let retryAfter = RetryAfter.delay(response.headers["retry-after"], now: now).map { max($0, Self.floor) }
         let error = FCMError(response.json)

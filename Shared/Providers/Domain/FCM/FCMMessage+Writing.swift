@@ -102,7 +102,8 @@ extension FCMMessage {
     }
 
     private static func writeAps(
-        _ members: EncodedContent.Members, _ badge: Int?, _ source: UnsafeBufferPointer<UInt8>, to json: inout ByteWriter
+        _ members: EncodedContent.Members, _ badge: Int?, _ source: UnsafeBufferPointer<UInt8>,
+        to json: inout ByteWriter
     ) {
         var aps = ObjectWriter(opening: #","payload":{"aps":{"#)
         if !members.subtitle.isAbsent {

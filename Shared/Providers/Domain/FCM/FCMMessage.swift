@@ -43,7 +43,8 @@ struct FCMMessage {
         try FCMLimits.check(message)
         let left = expiresAt.map { Self.ttl(until: $0, now: now) } ?? 0
         return JSONTemplate(
-            message, placeholder: Self.notificationIDPlaceholder, timed: [Self.ttlPlaceholder: "\(left)s", Self.webTTLPlaceholder: "\(left)"])
+            message, placeholder: Self.notificationIDPlaceholder,
+            timed: [Self.ttlPlaceholder: "\(left)s", Self.webTTLPlaceholder: "\(left)"])
     }
 
     /// The rendering without overrides.

@@ -16,7 +16,8 @@ package final class FCMRendering: PushRendering {
             self.template = template
             let offsets = template.timeOffsets(filledWith: FCMRendering.idLength)
             countdown = expiresAt.flatMap {
-                offsets.isEmpty ? nil : TTLCountdown(until: $0, maximum: FCMLimits.maximumTTL, offsets: offsets, now: now)
+                offsets.isEmpty
+                    ? nil : TTLCountdown(until: $0, maximum: FCMLimits.maximumTTL, offsets: offsets, now: now)
             }
         }
     }
@@ -40,7 +41,9 @@ package final class FCMRendering: PushRendering {
     let messages: Messages
     private let isDryRun: Bool
 
-    private static let template = ProviderRequestBatch.HeaderTemplate(shared: [ProviderHeader("content-type", "application/json")])
+    private static let template = ProviderRequestBatch.HeaderTemplate(shared: [
+        ProviderHeader("content-type", "application/json")
+    ])
 
     package init(_ push: Push, now: Timestamp) {
         let text = push.encodedContent

@@ -1,0 +1,201 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The same tables, as the judge reads and writes them. Whatever is decided about a lane is decided in one transaction
+/// that holds the lane's guard, so that several processes agree.
+struct EvaluationStore: Sendable {
+    /// The most evidence that one transaction judges, and one claim takes.
+    static let batch = 500
+
+    private let database: PostgresPool
+    private let rule: GuardRule
+    private let suspicion: SuspicionRule
+
+    init(_ database: PostgresPool, guardRule: GuardRule, suspicionRule: SuspicionRule) {
+        self.database = database
+        rule = guardRule
+        suspicion = suspicionRule
+    }
+
+    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them. Sets aside the
+    /// evidence of a lane that cannot be read.
+    func lanes() async throws(PostgresError) -> (lanes: [FeedbackRoute], dead: [DeadEvidence]) {
+        let rows = try await database.query(
+            """
+            SELECT app, provider, environment FROM feedback.evidence
+            WHERE decision = 'waiting' AND dead_at IS NULL
+            UNION
+            SELECT app, provider, environment FROM feedback.guard WHERE tripped_at IS NOT NULL
+            UNION
+            SELECT app, provider, environment FROM feedback.pulse p
+            WHERE storm_until IS NOT NULL AND NOT EXISTS (
+                SELECT FROM feedback.guard g
+                WHERE g.app = p.app AND g.provider = p.provider AND g.environment = p.environment
+                    AND g.told_until >= p.storm_until)
+            """)
+        var lanes: [FeedbackRoute] = []
+        var dead: [DeadEvidence] = []
+        for row in rows {
+            do throws(PostgresError) {
+                lanes.append(try FeedbackRoute(row))
+            } catch {
+                dead += try await bury(laneOf: row, error)
+            }
+        }
+        return (lanes.sorted(), dead)
+    }
+
+    private func bury(laneOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError) -> [DeadEvidence] {
+        let rows = try await database.query(
+            """
+            UPDATE feedback.evidence SET dead_at = clock_timestamp(), dead_reason = \(DeadEvidence.unreadable)
+            WHERE app = \(try row.decode(String.self, at: "app"))
+                AND provider = \(try row.decode(String.self, at: "provider"))
+                AND environment IS NOT DISTINCT FROM \(try row.decode(String?.self, at: "environment"))::text
+                AND decision = 'waiting' AND dead_at IS NULL
+            RETURNING notification_id, device_id, app
+            """)
+        var dead: [DeadEvidence] = []
+        for row in rows { dead.append(try DeadEvidence(row, error)) }
+        return dead
+    }
+
+    /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
+    ///
+    /// - Returns: `nil` when another process has the lane in hand.
+    func evaluate(_ lane: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
+        try await database.execute(
+            """
+            INSERT INTO feedback.guard (app, provider, environment)
+            VALUES (\(lane.app.rawValue), \(lane.origin.rawValue), \(lane.environmentWord)) ON CONFLICT DO NOTHING
+            """)
+        return try await database.transaction(isolation: .repeatableRead) { transaction in
+            guard let before = try await transaction.guardState(of: lane) else { return nil }
+            let minutes = try await transaction.minutes(of: lane)
+            var storm = rule.storm(in: minutes, usual: 0)
+            if storm != nil {
+                let day = try await transaction.dayBefore(minutes.map(\.minute).min() ?? now, on: lane)
+                storm = rule.storm(
+                    in: minutes, usual: rule.usual(believed: day.believed, answered: day.answered))
+            }
+            let told = try await transaction.newlyToldStorm(of: lane)
+            let after = rule.next(before, isStorm: storm != nil || told != nil, now: now)
+            var report = RouteReport(lane: lane, before: before, after: after, storm: storm)
+            if after != before || told != nil {
+                try await transaction.set(after, was: before, storm, toldUntil: told, on: lane)
+            }
+            if case .tripped = after {
+                report.decided["quarantined"] = try await transaction.quarantineEverything(on: lane, now: now)
+            } else {
+                let (due, dead) = try await transaction.due(on: lane, now: now)
+                let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: lane)
+                let storms = due.isEmpty ? [] : try await transaction.toldStorms(on: lane)
+                let evaluated = due.map { ($0.key, suspicion.evaluate($0, acceptedAt: acceptedAt, storms: storms)) }
+                try await transaction.keep(evaluated, now: now)
+                for (_, evaluation) in evaluated { report.decided[evaluation.decision, default: 0] += 1 }
+                report.dead = dead
+                report.hasMore = due.count + dead.count == Self.batch
+            }
+            return report
+        }
+    }
+
+    /// Takes approved evidence that is due, for `lease`: who does not publish it in that time leaves it to the next.
+    ///
+    /// Sets aside the rows that cannot be read.
+    func claim(
+        now: Timestamp, lease: Duration
+    ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
+        let rows = try await database.query(
+            """
+            UPDATE feedback.evidence e SET due_at = \((now + lease).date)
+            FROM (
+                SELECT notification_id, device_id FROM feedback.evidence
+                WHERE decision = 'approved' AND due_at <= \(now.date) AND dead_at IS NULL
+                ORDER BY due_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED
+            ) AS c
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
+            RETURNING e.*, 0::bigint AS suspicions
+            """)
+        let evidence = try rows.evidence()
+        try await bury(evidence.dead, because: DeadEvidence.unreadable)
+        return evidence
+    }
+
+    /// Sets rows aside: no poller looks at them any more.
+    func bury(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
+        guard !dead.isEmpty else { return }
+        try await database.execute(DeadEvidence.burial(of: dead.map(\.key), because: reason))
+    }
+
+    /// Writes down that the broker has the commands of these devices.
+    func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
+        try await database.execute(
+            """
+            UPDATE feedback.evidence e SET decision = 'published', decided_at = \(now.date), due_at = NULL
+            FROM unnest(\(evidence.map(\.key.notification))::uuid[], \(evidence.map(\.key.device))::uuid[])
+                AS c (notification_id, device_id)
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id AND e.decision = 'approved'
+            """)
+    }
+
+    /// How many registrations of each app are quarantined.
+    func quarantined() async throws(PostgresError) -> [AppID: Int] {
+        let rows = try await database.query(
+            """
+            SELECT app, count(DISTINCT device_id) AS devices FROM feedback.evidence
+            WHERE decision = 'quarantined' GROUP BY app
+            """)
+        var counts: [AppID: Int] = [:]
+        for row in rows {
+            guard let app = AppID(rawValue: try row.decode(String.self, at: "app")) else { continue }
+            counts[app] = Int(try row.decode(Int64.self, at: "devices"))
+        }
+        return counts
+    }
+
+    /// Forgets evidence that was decided about before `moment`, the longest known first, one batch of it: what waits for
+    /// its judgement, for its command or for an operator is never forgotten.
+    ///
+    /// - Returns: whether there may be more.
+    func forgetEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
+        try await database.execute(
+            """
+            DELETE FROM feedback.evidence WHERE (notification_id, device_id) IN (
+                SELECT notification_id, device_id FROM feedback.evidence
+                WHERE decision IN ('stale', 'kept', 'discarded', 'published')
+                    AND coalesce(decided_at, observed_at) < \(moment.date)
+                ORDER BY coalesce(decided_at, observed_at) LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """) == Self.batch
+    }
+
+    /// Forgets which registrations were heard to be erased before `moment`.
+    func forgetErasures(before moment: Timestamp) async throws(PostgresError) {
+        try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
+    }
+
+    /// Forgets how lanes fared before `moment`.
+    func forgetPulses(before moment: Timestamp) async throws(PostgresError) {
+        try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
+    }
+}
+
+extension Evaluation {
+    /// The column `decision`.
+    var decision: String {
+        switch self {
+        case .approve: "approved"
+        case .keep: "kept"
+        case .quarantine: "quarantined"
+        }
+    }
+
+    /// The column `detail`.
+    var detail: String? {
+        switch self {
+        case .approve, .keep: nil
+        case .quarantine(let doubt): doubt.rawValue
+        }
+    }
+}

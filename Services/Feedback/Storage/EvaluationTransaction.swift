@@ -1,0 +1,210 @@
+import FoundationEssentials
+import Postgres
+import PushProtocol
+
+/// The statements of one judgement, each on one lane.
+extension PostgresTransaction {
+    /// The lane's guard, locked; `nil` when somebody else has it.
+    func guardState(of lane: FeedbackRoute) async throws(PostgresError) -> GuardState? {
+        let rows = try await query(
+            """
+            SELECT tripped_at, held_until FROM feedback.guard
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            FOR UPDATE SKIP LOCKED
+            """)
+        guard let row = rows.first else { return nil }
+        guard let since = try row.decode(Date?.self, at: "tripped_at"),
+            let until = try row.decode(Date?.self, at: "held_until")
+        else { return .atRest }
+        return .tripped(since: Timestamp(since), until: Timestamp(until))
+    }
+
+    /// Keeps the figures of the storm before only while the guard has been tripped ever since.
+    func set(
+        _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackRoute
+    ) async throws(PostgresError) {
+        var moments: (since: Date?, until: Date?)
+        if case .tripped(let since, let until) = state { moments = (since.date, until.date) }
+        try await execute(
+            """
+            UPDATE feedback.guard SET tripped_at = \(moments.since), held_until = \(moments.until),
+                told_until = greatest(told_until, \(toldUntil?.date)::timestamptz),
+                refused = coalesce(
+                    \((storm?.refused).map(Int64.init)), CASE WHEN \(before != .atRest) THEN refused END),
+                answered = coalesce(
+                    \((storm?.answered).map(Int64.init)), CASE WHEN \(before != .atRest) THEN answered END)
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            """)
+    }
+
+    /// The minutes of the evidence that waits on the lane, and the minute before. A person counts in the first minute in
+    /// which an established registration of theirs was refused. New registrations, released and discarded evidence are
+    /// no part of a storm.
+    func minutes(of lane: FeedbackRoute) async throws(PostgresError) -> [RouteMinute] {
+        let rows = try await query(
+            """
+            WITH start AS (
+                SELECT date_trunc('minute', min(observed_at)) - interval '1 minute' AS at FROM feedback.evidence
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND decision = 'waiting'
+                    AND dead_at IS NULL
+            ), refusal AS (
+                SELECT owner, date_trunc('minute', observed_at) AS minute FROM feedback.evidence, start
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND observed_at >= start.at
+                    AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone') AND (decision IN ('waiting', 'kept', 'quarantined')
+                        OR decision IN ('approved', 'published') AND detail IS NULL)
+            ), refused AS (
+                SELECT minute, count(*) AS refused FROM refusal GROUP BY minute
+            ), registration AS (
+                SELECT minute, count(*) AS registrations
+                FROM (SELECT min(minute) AS minute FROM refusal GROUP BY owner) AS person GROUP BY minute
+            ), answer AS (
+                SELECT minute, sum(answered)::bigint AS answered FROM feedback.pulse, start
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord) AND minute >= start.at
+                GROUP BY minute
+            )
+            SELECT minute, coalesce(registrations, 0) AS registrations, coalesce(refused, 0) AS refused,
+                coalesce(answered, 0) AS answered
+            FROM refused LEFT JOIN registration USING (minute) FULL JOIN answer USING (minute)
+            """)
+        var minutes: [RouteMinute] = []
+        for row in rows {
+            minutes.append(
+                RouteMinute(
+                    minute: Timestamp(try row.decode(Date.self, at: "minute")),
+                    registrations: Int(try row.decode(Int64.self, at: "registrations")),
+                    refused: Int(try row.decode(Int64.self, at: "refused")),
+                    answered: Int(try row.decode(Int64.self, at: "answered"))))
+        }
+        return minutes
+    }
+
+    /// What the day before tells about what is usual on the lane: refusals that were believed, of so many answers. What
+    /// went through the quarantine counts as nothing usual.
+    func dayBefore(_ moment: Timestamp, on lane: FeedbackRoute) async throws(PostgresError) -> (
+        believed: Int, answered: Int
+    ) {
+        let rows = try await query(
+            """
+            SELECT (
+                SELECT count(*) FROM feedback.evidence
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord)
+                    AND owner IS NOT NULL AND finding IN ('gone', 'suspect', 'fid-gone')
+                    AND observed_at >= \((moment + .seconds(-86_400)).date) AND observed_at < \(moment.date)
+                    AND decision IN ('approved', 'published') AND detail IS NULL
+            ) AS believed, (
+                SELECT coalesce(sum(answered), 0)::bigint FROM feedback.pulse
+                WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                    AND environment = \(lane.environmentWord)
+                    AND minute >= \((moment + .seconds(-86_400)).date) AND minute < \(moment.date)
+            ) AS answered
+            """)
+        guard let row = rows.first else { return (0, 0) }
+        return (
+            Int(try row.decode(Int64.self, at: "believed")), Int(try row.decode(Int64.self, at: "answered"))
+        )
+    }
+
+    /// Returns how many were quarantined.
+    func quarantineEverything(on lane: FeedbackRoute, now: Timestamp) async throws(PostgresError) -> Int {
+        try await execute(
+            """
+            UPDATE feedback.evidence
+            SET decision = 'quarantined', detail = \(Evaluation.Doubt.storm.rawValue), decided_at = \(now.date),
+                due_at = NULL
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND dead_at IS NULL
+            """)
+    }
+
+    /// The evidence that is due on the lane, at most a batch. Sets aside the rows that cannot be read.
+    func due(
+        on lane: FeedbackRoute, now: Timestamp
+    ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
+        let rows = try await query(
+            """
+            SELECT e.*, CASE WHEN e.finding = 'suspect' THEN (
+                SELECT count(*) FROM feedback.evidence s WHERE s.device_id = e.device_id AND s.finding = 'suspect'
+                    AND s.decision NOT IN ('discarded', 'stale') AND s.registered_at IS NOT DISTINCT FROM e.registered_at
+            ) WHEN e.finding = 'fid-gone' THEN (
+                SELECT count(*) FROM feedback.evidence s
+                WHERE s.device_id = e.device_id AND s.finding IN ('fid-gone', 'fid-contradicted')
+                    AND s.decision NOT IN ('discarded', 'stale')
+                    AND s.observed_at BETWEEN e.observed_at - interval '7 days' AND e.observed_at - interval '1 day'
+            ) ELSE 0 END AS suspicions
+            FROM feedback.evidence e
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND decision = 'waiting' AND due_at <= \(now.date)
+                AND dead_at IS NULL
+            ORDER BY due_at LIMIT \(EvaluationStore.batch)
+            """)
+        let evidence = try rows.evidence()
+        if !evidence.dead.isEmpty {
+            try await execute(DeadEvidence.burial(of: evidence.dead.map(\.key), because: DeadEvidence.unreadable))
+        }
+        return evidence
+    }
+
+    /// When the provider last took a push on the lane, as far as a sender told it.
+    func lastAcceptance(on lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
+        try await query(
+            """
+            SELECT max(accepted_at) FROM feedback.pulse
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+            """
+        ).single(Date?.self).map(Timestamp.init)
+    }
+
+    /// Until when a sender has doubted the lane; `nil` where none has since the guard was last told.
+    func newlyToldStorm(of lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
+        try await query(
+            """
+            SELECT max(p.storm_until) FROM feedback.pulse p JOIN feedback.guard g USING (app, provider, environment)
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord)
+                AND p.storm_until > coalesce(g.told_until, '-infinity')
+            """
+        ).single(Date?.self).map(Timestamp.init)
+    }
+
+    /// When senders doubted the lane, as far as is remembered.
+    func toldStorms(on lane: FeedbackRoute) async throws(PostgresError) -> [RouteHealth.BadTokenSpike] {
+        let rows = try await query(
+            """
+            SELECT storm_since, max(storm_until) AS storm_until FROM feedback.pulse
+            WHERE app = \(lane.app.rawValue) AND provider = \(lane.origin.rawValue)
+                AND environment = \(lane.environmentWord) AND storm_until IS NOT NULL
+            GROUP BY storm_since
+            """)
+        var storms: [RouteHealth.BadTokenSpike] = []
+        for row in rows {
+            storms.append(
+                RouteHealth.BadTokenSpike(
+                    since: Timestamp(try row.decode(Date.self, at: "storm_since")),
+                    until: Timestamp(try row.decode(Date.self, at: "storm_until"))))
+        }
+        return storms
+    }
+
+    /// Writes judgements down. What is approved is due at once.
+    func keep(_ evaluated: [(Evidence.Key, Evaluation)], now: Timestamp) async throws(PostgresError) {
+        guard !evaluated.isEmpty else { return }
+        try await execute(
+            """
+            UPDATE feedback.evidence e
+            SET decision = c.decision, detail = c.detail, decided_at = \(now.date),
+                due_at = CASE WHEN c.decision = 'approved' THEN \(now.date)::timestamptz END
+            FROM unnest(
+                \(evaluated.map(\.0.notification))::uuid[], \(evaluated.map(\.0.device))::uuid[],
+                \(evaluated.map(\.1.decision))::text[], \(evaluated.map(\.1.detail))::text[]
+            ) AS c (notification_id, device_id, decision, detail)
+            WHERE e.notification_id = c.notification_id AND e.device_id = c.device_id
+            """)
+    }
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+import PushProtocol
+
+/// What something is about, in an app.
+struct ItemKey: Hashable, Comparable, Sendable {
+    var app: AppID
+    var item: String
+
+    static func < (a: ItemKey, b: ItemKey) -> Bool { (a.app.rawValue, a.item) < (b.app.rawValue, b.item) }
+}
+
+/// What is known of items when events about them are decided.
+struct ItemNews: Sendable {
+    /// Since when nothing of before need be told.
+    var done: [ItemKey: Timestamp] = [:]
+    /// What waits already.
+    var waiting: [Slot: Timestamp] = [:]
+
+    /// What one rule has to say to one person about one item: there is room for one.
+    struct Slot: Hashable, Sendable {
+        var item: ItemKey
+        var rule: String
+        var user: UserID
+    }
+}
+
+extension EventCase {
+    /// People whose rows the decision may change: only they need to be locked.
+    var charged: [PersonKey] {
+        pendingNotifications.filter { pending in
+            pending.isUserVisible
+                && (pending.policy.isCapped || defaults.isCritical(pending.policy) || pending.terms.dedupe != nil)
+        }.flatMap(people)
+    }
+
+    /// People who are asked at all.
+    var asked: [PersonKey] { pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people) }
+
+    /// People of whom it matters where they are looking.
+    var watched: [PersonKey] {
+        pendingNotifications.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
+    }
+
+    /// People whose badge says how much they have not read.
+    var counted: [PersonKey] { pendingNotifications.filter(\.countsUnread).flatMap(people) }
+
+    /// What its statements are about.
+    var items: [ItemKey] { pendingNotifications.compactMap(\.item) }
+
+    private func people(_ pending: PendingNotification) -> [PersonKey] {
+        pending.recipients.map { PersonKey(app: pending.rendered.app, user: $0.user) }
+    }
+
+    /// Judges everything that is said, in the order of the rules, and charges the people.
+    func decide(_ people: inout [PersonKey: Person], _ news: ItemNews, now: Timestamp) -> [DecisionRecord] {
+        let engine = DecisionEngine(defaults: defaults, now: now)
+        return pendingNotifications.flatMap { pending in
+            if let decided = pending.announcement(record) { return [decided] }
+            let input = pending.input(now: now)
+            return pending.recipients.map { recipient in
+                let key = PersonKey(app: pending.rendered.app, user: recipient.user)
+                let decision =
+                    pending.waits(for: key, people, news, engine, occurredAt: record.occurredAt)
+                    ?? engine.decide(input, &people[key, default: Person()])
+                return DecisionRecord(
+                    notification: recipient.notification, step: 0, event: record.key, rule: pending.rendered.rule,
+                    person: key, decision: decision, ruleSet: record.ruleSet)
+            }
+        }
+    }
+}
+
+extension EventCase.PendingNotification {
+    var item: ItemKey? { terms.item.map { ItemKey(app: rendered.app, item: $0) } }
+
+    /// When it is to be said to a person, if that is for the event to say.
+    func due(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
+        terms.plan?.dueAt(in: person.settings.zone ?? defaults.zone)
+    }
+
+    /// When it is too late to say it to a person.
+    func end(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
+        [terms.plan?.endsAt(in: person.settings.zone ?? defaults.zone), rendered.expiresAt].compactMap(\.self).min()
+    }
+
+    /// What is told to an audience, or to all who follow something, asks nobody: one decision stands for all.
+    fileprivate func announcement(_ record: EventRecord) -> DecisionRecord? {
+        let told: (id: UUID, spoken: String, reason: RuleDecision.Cause)? =
+            audience.map { ($0.campaign, $0.members.spoken, .audience) }
+            ?? broadcast.map { ($0.notification, $0.destination.spoken, .broadcast) }
+        // No user has this id: it is for whoever reads the decision.
+        guard let told, let name = UserID(rawValue: told.spoken.excerpt(200)) else { return nil }
+        return DecisionRecord(
+            notification: told.id, step: 0, event: record.key, rule: rendered.rule,
+            person: PersonKey(app: rendered.app, user: name),
+            decision: RuleDecision(answer: .push, reason: told.reason),
+            ruleSet: record.ruleSet)
+    }
+
+    /// What the event's own times and what is known of its item make of it, before the person is asked.
+    fileprivate func waits(
+        for key: PersonKey, _ people: [PersonKey: Person], _ news: ItemNews, _ engine: DecisionEngine,
+        occurredAt: Timestamp
+    ) -> RuleDecision? {
+        if let item {
+            if let done = news.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
+            let slot = ItemNews.Slot(item: item, rule: rendered.rule, user: key.user)
+            if let other = news.waiting[slot], other > occurredAt {
+                return RuleDecision(answer: .drop, reason: .replaced)
+            }
+        }
+        guard terms.plan != nil else { return nil }
+        let person = people[key] ?? Person()
+        guard let due = due(for: person, engine.defaults) else { return nil }
+        if let end = end(for: person, engine.defaults), end <= engine.now {
+            return RuleDecision(answer: .drop, reason: .tooLate)
+        }
+        guard due > engine.now else { return nil }
+        return policy.sumsUpAll
+            ? RuleDecision(answer: .digest, reason: .gathered)
+            : RuleDecision(answer: .hold(until: due), reason: .scheduled)
+    }
+
+    fileprivate func input(now: Timestamp) -> DecisionInput {
+        DecisionInput(
+            policy: policy, isUserVisible: isUserVisible, mutes: rendered.mutes, thread: rendered.content.thread,
+            expiresAt: rendered.expiresAt, since: now, dedupe: terms.dedupe, isSendable: rendered.isSendable)
+    }
+}
+
+extension Audience.Members {
+    /// As a decision names it.
+    var spoken: String {
+        switch self {
+        case .everyone: "(everyone)"
+        case .group(.topic(let name)): "(topic \(name.rawValue))"
+        case .group(.tag(let name)): "(tag \(name.rawValue))"
+        case .users: "(a list of users)"
+        }
+    }
+}
+
+extension Rule.Policy {
+    var isCapped: Bool { !caps.isEmpty }
+}
+
+extension AppDefaults {
+    func isCritical(_ policy: Rule.Policy) -> Bool { policy.type.flatMap { types[$0]?.isCritical } ?? false }
+}

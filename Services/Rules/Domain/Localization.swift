@@ -1,0 +1,89 @@
+import PushProtocol
+
+/// In which language, and by whose clock, something is said to a person.
+struct Localization: Hashable, Sendable {
+    /// For the way that dates are written; a ``Language`` of the person's or of the file.
+    var language: Language
+    var zone: Zone
+
+    static let plain = Localization(language: .english, zone: .utc)
+}
+
+/// A BCP 47 language tag, as far as wording goes: `de`, `pt-BR`, `zh-Hant-HK`.
+struct Language: Hashable, Sendable {
+    /// In the usual case: `zh-Hant-HK`.
+    let tag: String
+
+    static let english = Language(unchecked: "en")
+
+    private init(unchecked tag: String) { self.tag = tag }
+
+    /// - Returns: `nil` for what is not of subtags of 1 to 8 letters and digits, the first one of 2 to 8 letters.
+    ///   An underscore is taken for a hyphen, as some platforms write it.
+    init?(_ text: String) {
+        let parts = text.replacing("_", with: "-").split(separator: "-", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 35, let first = parts.first, (2...8).contains(first.utf8.count),
+            first.utf8.allSatisfy(\.isLetter),
+            parts.allSatisfy({ (1...8).contains($0.utf8.count) && $0.utf8.allSatisfy { $0.isLetter || $0.isDigit } })
+        else { return nil }
+        let extensions = parts.firstIndex { $0.utf8.count == 1 } ?? parts.endIndex
+        tag = parts.enumerated().map { index, part in
+            switch part.utf8.count {
+            case _ where index == 0 || index > extensions: part.lowercased()
+            case 2: part.uppercased()
+            case 4 where part.utf8.allSatisfy(\.isLetter): part.prefix(1).uppercased() + part.dropFirst().lowercased()
+            default: part.lowercased()
+            }
+        }.joined(separator: "-")
+    }
+
+    /// This language and what may stand in for it, the nearest first (RFC 4647 §3.4). A script is not given up: who reads
+    /// `zh-Hant` may not read `zh`.
+    var chain: [Language] {
+        var chain: [Language] = []
+        var parts = tag.split(separator: "-").map(String.init)
+        while let last = parts.last {
+            // What a single letter or digit begins has gone with the rest of it.
+            if last.utf8.count > 1 || parts.count == 1 {
+                chain.append(Language(unchecked: parts.joined(separator: "-")))
+                if let script = Language.script[chain[chain.count - 1].tag] {
+                    chain.append(Language(unchecked: script))
+                    break
+                }
+            }
+            if parts.count == 2, last.utf8.count == 4, last.utf8.allSatisfy(\.isLetter) { break }
+            parts.removeLast()
+        }
+        return chain
+    }
+
+    /// Regions that write another script than their language does elsewhere.
+    private static let script = ["zh-TW": "zh-Hant", "zh-HK": "zh-Hant", "zh-MO": "zh-Hant"]
+
+    /// The first of these that fits.
+    func choice(of available: some Collection<Language>) -> Language? { chain.first(where: available.contains) }
+}
+
+extension UInt8 {
+    fileprivate var isLetter: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}
+
+extension Language: Codable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let language = Language(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "not a language tag of BCP 47 such as de or pt-BR")
+        }
+        self = language
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(tag)
+    }
+}

@@ -1,0 +1,51 @@
+import PushProtocol
+
+/// Who would hear more, less, later or something else by other rules.
+struct DryRunDifference: Hashable, Sendable {
+    enum Kind: String, Hashable, Sendable, CaseIterable { case more, less, later, earlier, otherwise }
+
+    var kind: Kind
+    var old: DryRun.PredictedDecision?
+    var new: DryRun.PredictedDecision?
+
+    /// What is pushed by one and not by the other, or at another time, or in other words; by person and event.
+    static func between(_ old: [DryRun.PredictedDecision], _ new: [DryRun.PredictedDecision]) -> [DryRunDifference] {
+        struct Key: Hashable {
+            var app: AppID
+            var user: UserID
+            var event: String
+            var rule: String
+            /// A digest may tell of the same event on several days.
+            var number: Int
+        }
+        func pushes(_ tellings: [DryRun.PredictedDecision]) -> (order: [Key], pushes: [Key: DryRun.PredictedDecision]) {
+            var order: [Key] = []
+            var pushes: [Key: DryRun.PredictedDecision] = [:]
+            for prediction in tellings where prediction.content != nil {
+                var key = Key(
+                    app: prediction.app, user: prediction.user, event: prediction.event, rule: prediction.rule,
+                    number: 0)
+                while pushes[key] != nil { key.number += 1 }
+                pushes[key] = prediction
+                order.append(key)
+            }
+            return (order, pushes)
+        }
+        let (oldOrder, old) = pushes(old)
+        let (newOrder, new) = pushes(new)
+        var differences: [DryRunDifference] = []
+        for key in oldOrder + newOrder.filter({ old[$0] == nil }) {
+            let kind: Kind
+            switch (old[key], new[key]) {
+            case (nil, _?): kind = .more
+            case (_?, nil): kind = .less
+            case (let before?, let after?) where before.at < after.at: kind = .later
+            case (let before?, let after?) where before.at > after.at: kind = .earlier
+            case (let before?, let after?) where before.content != after.content: kind = .otherwise
+            case (nil, nil), (_?, _?): continue
+            }
+            differences.append(DryRunDifference(kind: kind, old: old[key], new: new[key]))
+        }
+        return differences
+    }
+}

@@ -1,0 +1,91 @@
+import FoundationEssentials
+import Logging
+import Postgres
+import PushProtocol
+
+/// What has come into inboxes since somebody looked.
+struct InboxFeedStore: Sendable {
+    /// What is older than this is no news, and is found by listing the inbox.
+    static let horizon = Duration.seconds(3600)
+    /// For so long news wait for transactions that began before theirs and are still under way. None of rules' own takes
+    /// this long; others' may, and have nothing to do with inboxes.
+    static let patience = Duration.seconds(5)
+    /// The most items for one listener at a time.
+    static let batch = 20
+
+    let pool: PostgresPool
+    var logger = Logger.rules
+
+    /// Whose news are looked for, and from which place on.
+    struct Listener: Sendable {
+        var person: PersonKey
+        var after: FeedCursor
+        /// What is older than this is no news, wherever it stands.
+        var since: Timestamp
+    }
+
+    struct Item: Sendable {
+        var item: InboxItem
+        var place: FeedCursor
+    }
+
+    /// Where news of from now on begin: what is being written now is among them.
+    func edge() async throws -> FeedCursor {
+        let text = try await pool.query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text").single(String.self)
+        return FeedCursor(before: UInt64(text) ?? 0)
+    }
+
+    /// News for each listener, by its index, in order; and what is known of the people.
+    ///
+    /// Only what was written by transactions before the oldest that is still under way, since those that end later can add
+    /// nothing before it; or is older than ``patience``. An item that cannot be read is marked as dead (``DeadRow``), and
+    /// the others go on.
+    func news(
+        for listeners: [Listener], now: Timestamp
+    ) async throws -> (items: [Int: [Item]], people: [PersonKey: Person]) {
+        guard !listeners.isEmpty else { return ([:], [:]) }
+        return try await pool.transaction { transaction in
+            let rows = try await transaction.query(Self.query(listeners, now: now))
+            var items: [Int: [Item]] = [:]
+            var dead: [DeadRow] = []
+            for row in rows {
+                let index = try row.decode(Int.self, at: "listener")
+                let app = listeners[index].person.app
+                let number = UInt64(try row.decode(String.self, at: "transaction")) ?? 0
+                do {
+                    let item = try InboxItem(row, app: app)
+                    items[index, default: []].append(
+                        Item(item: item, place: FeedCursor(transaction: number, id: item.id)))
+                } catch {
+                    dead.append(try InboxStore.dead(row, of: app))
+                }
+            }
+            try await transaction.bury(dead, logger)
+            let keys = items.keys.map { listeners[$0].person }
+            guard !keys.isEmpty else { return ([:], [:]) }
+            return (items, try await transaction.people(asked: keys, charged: [], watched: keys, now: now, logger))
+        }
+    }
+
+    private static func query(_ listeners: [Listener], now: Timestamp) -> SQL {
+        let settled = now - patience
+        return """
+            SELECT \(InboxStore.columns), inbox.written::text AS transaction, listener.index AS listener
+            FROM unnest(
+                \(Array(listeners.indices)), \(listeners.map(\.person.app.rawValue)),
+                \(listeners.map(\.person.user.rawValue)), \(listeners.map { "\($0.after.transaction)" })::xid8[],
+                \(listeners.map(\.after.id)), \(listeners.map(\.since.date))
+            ) AS listener (index, app, user_id, written, notification, since)
+            CROSS JOIN LATERAL (
+                SELECT * FROM rules.inbox
+                WHERE inbox.app = listener.app AND inbox.user_id = listener.user_id AND inbox.at > listener.since
+                    AND inbox.read_at IS NULL AND inbox.dead_at IS NULL
+                    AND (inbox.written < pg_snapshot_xmin(pg_current_snapshot()) OR inbox.at < \(settled.date))
+                    AND inbox.written >= listener.written
+                    AND (inbox.written > listener.written OR inbox.notification > listener.notification)
+                ORDER BY inbox.written, inbox.notification LIMIT \(batch)
+            ) AS inbox JOIN rules.saying ON saying.id = inbox.saying
+            ORDER BY listener.index, inbox.written, inbox.notification
+            """
+    }
+}

@@ -1,0 +1,94 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import Metrics
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Tells upstreams what became of notifications: on the exchange `notifications`, routing key `event.reported.<app>`, for
+/// whoever has bound a queue. Each report says all that is known; a later one takes its place. Any number of processes may
+/// run it. Runs until graceful shutdown.
+struct DeliveryReportWorker: Service {
+    /// How often it looks when there is no news.
+    static let pace = Duration.milliseconds(500)
+
+    let service: String
+    let store: ReportStore
+    let bus: any MessageBus
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
+
+    static func routingKey(_ app: AppID) -> String { "event.reported.\(app.rawValue)" }
+
+    func run() async throws {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Reports cannot leave now; they wait",
+            recoveryMessage: "Reports leave again", logger: logger
+        ).run { try await report() }
+    }
+
+    /// Tells all news.
+    func report() async throws {
+        while true {
+            let now = try await now()
+            let taken = try await store.take(now: now)
+            guard !taken.isEmpty else { return }
+            var reports: [DeliveryReport] = []
+            var messages: [AMQPMessage] = []
+            for report in taken {
+                do throws(WireError) {
+                    messages.append(try message(report, at: now))
+                    reports.append(report)
+                } catch {
+                    try await store.bury(report)
+                }
+            }
+            var told: [DeliveryReport] = []
+            for (report, answer) in zip(reports, try await bus.publish(messages)) {
+                switch answer {
+                case .confirmed: count(report, heard: true)
+                // 312 NO_ROUTE: there is the exchange, and nobody listens.
+                case .returned(312, _): count(report, heard: false)
+                // Told again when its lease is over.
+                case .nacked: continue
+                case .returned(let code, let text) where answer.isPermanentRefusal:
+                    logger.error(
+                        "The broker permanently refuses a report; its row is marked as dead",
+                        metadata: [LogKey.reason: "\(code) \(text)"])
+                    try await store.bury(report)
+                    continue
+                case .returned(let code, let text):
+                    logger.error(
+                        "A report is refused and published again: apply the topology, or check its permissions",
+                        metadata: [LogKey.reason: "\(code) \(text)"])
+                    continue
+                }
+                told.append(report)
+            }
+            try await store.told(told)
+            guard taken.count == ReportStore.batch, !Task.isCancelled else { return }
+        }
+    }
+
+    private func message(_ report: DeliveryReport, at now: Timestamp) throws(WireError) -> AMQPMessage {
+        AMQPMessage(
+            exchange: ExchangeName.notifications.name, routingKey: DeliveryReportWorker.routingKey(report.app),
+            properties: AMQPProperties(
+                contentType: CloudEvents.structuredContentType, messageID: report.id.uuidString.lowercased(),
+                correlationID: report.event, type: DeliveryReport.eventType, appID: service, persistent: true),
+            body: try report.body(at: now))
+    }
+
+    /// | name | kind | labels | counts |
+    /// |---|---|---|---|
+    /// | `heliograph_rules_reports_total` | counter | app, heard | reports of what became of a notification; `heard` is no where no queue is bound |
+    private func count(_ report: DeliveryReport, heard: Bool) {
+        Counter(
+            label: "heliograph_rules_reports_total",
+            dimensions: [("app", report.app.rawValue), ("heard", heard ? "yes" : "no")]
+        ).increment()
+    }
+}

@@ -1,0 +1,76 @@
+import AMQP
+import FoundationEssentials
+import Logging
+import Messaging
+import PushProtocol
+import ServiceKit
+import ServiceLifecycle
+
+/// Tells crowds, a step at a time. Any number of processes may run it. What one dies over is published again under the same
+/// ids, by whoever looks next. Runs until graceful shutdown.
+struct FanOutWorker: Service {
+    /// How often it looks when nothing is due.
+    static let pace = Duration.milliseconds(250)
+
+    let service: String
+    let store: FanOutStore
+    let currentRules: CurrentRules
+    let bus: any MessageBus
+    var bulkThrottle = BulkThrottle()
+    /// The time that processes share (``DatabaseClock``).
+    let now: @Sendable () async throws -> Timestamp
+    let logger: Logger
+
+    func run() async throws {
+        await PeriodicTask(
+            every: Self.pace, failureMessage: "Crowds cannot be told now; they wait",
+            recoveryMessage: "Crowds are told again",
+            logger: logger
+        ).run { try await tellDue() }
+    }
+
+    /// Tells all crowds that are due, a step of each in turn.
+    private func tellDue() async throws {
+        while true {
+            let begun = ContinuousClock.now
+            guard try await tellNext(), !Task.isCancelled else { return }
+            // Database and cores are free for half of the time, as long as somebody waits.
+            try await Task.sleep(for: bulkThrottle.pause(after: .now - begun))
+        }
+    }
+
+    /// Takes one crowd a step further.
+    ///
+    /// - Returns: whether any was due.
+    func tellNext() async throws -> Bool {
+        switch try await store.advance(by: currentRules.ruleSets, now: try await now()) {
+        case .nothing: return false
+        case .walked: return true
+        case .decided(let step):
+            switch try await publish(step) {
+            case .confirmed: try await store.confirm(step, now: try await now())
+            case .retry: break
+            case .refused: try await store.bury(step, .unsendable)
+            }
+            return true
+        }
+    }
+
+    private func publish(_ step: FanOutStore.Step) async throws -> PublishResult {
+        let verdict: Verdict
+        do throws(WireError) {
+            verdict = try EventDraft(step.event).verdict(step.answers, step.pendingNotifications, unread: step.unread)
+        } catch {
+            verdict = Verdict(.deadLetter(Reason(code: error.code, detail: "\(error)")))
+        }
+        if case .deadLetter(let reason) = verdict.disposition {
+            logger.error(
+                "A step of a crowd makes a message that no stage takes; its people find it in their inboxes",
+                metadata: [LogKey.app: "\(step.largeAudience.event.app)", LogKey.reason: "\(reason.detail)"])
+            return .confirmed
+        }
+        let messages = verdict.outbound.map { $0.message(from: service) }
+        let results = Set(try await bus.post(messages, kind: "A notification", logger: logger))
+        return results.contains(.refused) ? .refused : results.contains(.retry) ? .retry : .confirmed
+    }
+}
