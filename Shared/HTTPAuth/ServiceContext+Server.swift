@@ -19,10 +19,10 @@ extension ServiceContext {
     ///
     /// - Parameters:
     ///   - connections: The maximum of concurrent connections; a further one gets 503.
-    ///   - patience: The time to receive a request.
+    ///   - requestTimeout: The time to receive a request.
     package func server(
         _ router: Router<BasicRequestContext>, host: ConfigurationKey, port: ConfigurationKey,
-        connections: Int = HTTPServerLimits.defaultConnections, patience: TimeAmount = ConnectionGuard.patience
+        connections: Int = HTTPServerLimits.defaultConnections, requestTimeout: TimeAmount = ConnectionGuard.timeout
     ) throws(ConfigurationError) -> Application<RouterResponder<BasicRequestContext>> {
         let open = ConnectionCounter()
         return Application(
@@ -30,7 +30,7 @@ extension ServiceContext {
             server: .http1(
                 configuration: .init(
                     additionalChannelHandlers: [
-                        ConnectionGuard(open, limit: connections, patience: patience), SlowReaderGuard(),
+                        ConnectionGuard(open, limit: connections, timeout: requestTimeout), SlowReaderGuard(),
                     ],
                     idleTimeout: .seconds(30),
                     httpDecoderConfiguration: .init(

@@ -73,7 +73,7 @@ import Testing
                 "for target in pushctl tools; do\n      docker build -f deploy/Dockerfile --target $target "))
     }
 
-    @Test func `each service image has the executable under its own name and as `service``() {
+    @Test func `each service image has the executable under its own name and as a link named service`() {
         #expect(text.contains("COPY --from=build /out/${SERVICE} /usr/local/bin/\n"))
         #expect(text.contains(#"RUN ln -s "${SERVICE}" /usr/local/bin/service "#))
     }

@@ -37,8 +37,8 @@ import Testing
         let id = DerivedID.namespace, text = id.uuidString.lowercased()
         #expect(filled(template, id) == #"{"GAP":1,"a":"\#(text)","b":["\#(text)","GAPS"]}"#)
         #expect(filled(template, id, from: 1) == #""GAP":1,"a":"\#(text)","b":["\#(text)","GAPS"]}"#)
-        let template = JSONTemplate(Array(#"{"a":""}"#.utf8), placeholders: [6])
-        #expect(template == JSONTemplate(["a": "GAP"], placeholder: "GAP"))
+        let empty = JSONTemplate(Array(#"{"a":""}"#.utf8), placeholders: [6])
+        #expect(empty == JSONTemplate(["a": "GAP"], placeholder: "GAP"))
     }
 
     @Test func `a template without placeholders is unchanged`() {

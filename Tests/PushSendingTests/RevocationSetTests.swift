@@ -97,7 +97,7 @@ import Testing
         }
         for number in 1...4 { lose(number) }
         for _ in 0..<10 { for number in 1...4 { lose(number) } }
-        #expect(set.count == 4 && set.forgottenUntil == nil)
+        #expect(set.count == 4 && set.droppedUntil == nil)
         #expect((1...4).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample) })
     }
 
@@ -110,7 +110,7 @@ import Testing
         for round in 1...2 {
             for number in 1...2 { lose(number, until: round) }
         }
-        #expect(set.count == 3 && set.forgottenUntil == nil)
+        #expect(set.count == 3 && set.droppedUntil == nil)
         #expect((1...2).allSatisfy { set.isRevoked(Self.device($0), registeredAt: .sample + .seconds(2)) })
         #expect(set.isRevoked(Self.device(3), registeredAt: .sample))
     }

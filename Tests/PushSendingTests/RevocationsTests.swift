@@ -197,7 +197,7 @@ import Testing
             let revocation = NotificationRevocation(
                 trace: Trace(id: UUID(), correlation: "c", causation: "c"), app: Self.app,
                 notifications: [id, targets[0].notification], at: .sample + .seconds(second))
-            revocations.note([try revocation.wireBody()])
+            revocations.add([try revocation.wireBody()])
         }
         #expect(revocations.revoked(among: targets, of: Self.app) == [0, 1, 2, 3])
     }
@@ -211,16 +211,16 @@ import Testing
         #expect(gateway.sent.isEmpty)
 
         func lose(at moment: Timestamp) throws {
-            revocations.note([try DeviceEvent.loss(of: UUID(), registeredAt: Self.registered, at: moment).wireBody()])
+            revocations.add([try DeviceEvent.loss(of: UUID(), registeredAt: Self.registered, at: moment).wireBody()])
         }
         try lose(at: .sample - .seconds(7200))
-        #expect(revocations.reach(now: .sample) == .sample - .seconds(7200) + Revocations.margin)
+        #expect(revocations.completeSince(now: .sample) == .sample - .seconds(7200) + Revocations.margin)
         let next = Push.sample(targets: targets(1))
         #expect(try outcomes(await handle(next, by: handler)).keys.sorted() == ["apns.accepted"])
 
         // A later gap counts, up to the moment in which it is noticed; later revocations move nothing.
         revocations.noteGap(now: .sample + .seconds(1))
         for hours in 5...6 { try lose(at: .sample + .seconds(hours * 3600)) }
-        #expect(revocations.reach(now: .sample) == .sample + .seconds(1))
+        #expect(revocations.completeSince(now: .sample) == .sample + .seconds(1))
     }
 }

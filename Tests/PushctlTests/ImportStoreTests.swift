@@ -27,11 +27,11 @@ import Testing
         try folder.write("keys-\(id)-\(byte)", "\(id):\(Data(repeating: byte, count: 32).base64EncodedString())")
     }
 
-    private static func claim(_ random: inout SplitMix, at: Timestamp) -> Claim {
+    private static func claim(_ random: inout SplitMix, at: Timestamp) -> RegistrationRequest {
         let kind: RegistrationKind = [.alert, .alert, .voip, .liveActivity, .fcmToken, .fid]
             .randomElement(using: &random)!
         let installation = ["i1", "i2", "i3", nil, nil].randomElement(using: &random)!
-        var claim = Claim(
+        var claim = RegistrationRequest(
             app: app, user: UserID(rawValue: ["a", "b", "c"].randomElement(using: &random)!)!, provider: kind.provider,
             environment: [.production, .development].randomElement(using: &random)!,
             token: DeviceToken(secret: ["01", "02", "03", "04", "05"].randomElement(using: &random)!), kind: kind,
@@ -41,7 +41,7 @@ import Testing
         return claim
     }
 
-    private static func device(_ claim: Claim) throws -> ImportedDevice {
+    private static func device(_ claim: RegistrationRequest) throws -> ImportedDevice {
         var fields: [DeviceField: String] = [
             .user: claim.user.rawValue, .kind: claim.kind.rawValue, .environment: claim.environment.rawValue,
             .token: claim.token.secret,
@@ -149,7 +149,7 @@ import Testing
             let file: [UInt8] = [7]
             var state = try await store.begin(file, name: "a file")
             try await RegistrationStore(pool).register([
-                Claim(
+                RegistrationRequest(
                     app: Self.app, user: UserID(rawValue: "self")!, provider: .fcm, environment: .production,
                     token: DeviceToken(secret: "t2"), kind: .fid)
             ])
@@ -187,12 +187,12 @@ import Testing
             let device = try ImportedDevice(
                 [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
             let advisoryLocks = [
-                Turn.user(Self.app, device.user), Turn.installation(Self.app, InstallationID(rawValue: "i")!),
+                AdvisoryLock.user(Self.app, device.user), AdvisoryLock.installation(Self.app, InstallationID(rawValue: "i")!),
             ]
             for (number, turn) in advisoryLocks.enumerated() {
                 try await pool.transaction { transaction in
                     try await transaction.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-                    try await transaction.execute(Turn.take([turn]))
+                    try await transaction.execute(AdvisoryLock.take([turn]))
                     let error = await #expect(throws: PostgresError.self) {
                         try await Self.bring([device], store, file: [UInt8(number)])
                     }

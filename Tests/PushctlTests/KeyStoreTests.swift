@@ -79,7 +79,7 @@ import Testing
     @Test func `operations without an API are rejected, and each operation has an API`() throws {
         #expect(try APIKeyService.rules.operation("events:read") == .readEvents)
         for (service, word) in [(APIKeyService.rules, "devices:read"), (.registry, "events:read"), (.rules, "x")] {
-            let refusal = #expect(throws: AccessError.self) { try service.operation(word) }
+            let refusal = #expect(throws: CommandError.self) { try service.operation(word) }
             #expect(refusal?.description.hasPrefix("--may for \(service) must be one of ") == true)
         }
         #expect(Set(APIKeyService.allCases.flatMap(\.operations)) == Set(APIKey.Operation.allCases))

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPGate
+import HTTPAuth
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -57,7 +57,7 @@ import Testing
     @Test func `slow operator statements leave users and the stage their connections`() async throws {
         let keys = try BearerKeys()
         defer { keys.remove() }
-        let gate = BearerGate(try await keys.verifier(), logger: .silent)
+        let gate = BearerAuthenticator(try await keys.verifier(), logger: .silent)
         let bearer = try await BearerKeys.shared([:])
         let asOperator = RoutesTests.headers("operator-key")
         try await TestDatabase.withDatabase { configuration in
@@ -69,9 +69,9 @@ import Testing
                     let store = RegistrationStore(pool)
                     let router = RegistryAPI.router(
                         store: store, operators: RegistrationStore(operators), gate: gate,
-                        keys: KeyGate(
+                        keys: APIKeyAuthenticator(
                             APIKeyStore(operators, schema: "registry"), master: "operator-key",
-                            limit: RateGate("key", perMinute: 0), logger: .silent))
+                            limit: RateLimiter("key", perMinute: 0), logger: .silent))
                     try await Application(router: router).test(.router) { client in
                         try await store.register([StoreFixture.claim("a", "01")])
                         let device = try await store.records(of: StoreFixture.user("a"))[0].registration.device

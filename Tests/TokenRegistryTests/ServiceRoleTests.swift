@@ -90,8 +90,8 @@ import Testing
             let tokens = try TokenEncryptionFixture.keys(TokenEncryptionFixture.first, in: folder)
             #expect(try await TokenEncryptionFixture.walk(TokenRewriteStore(service, tokens: tokens)) == 0)
             let keys = APIKeyStore(service, schema: "registry")
-            #expect(try await keys.grant(of: "none") == nil)
-            try await keys.touch("none")
+            #expect(try await keys.record(of: "none") == nil)
+            try await keys.recordUse("none")
             #expect(try await store.deactivate(claim.device, of: Fixture.app) == false)
             #expect(try await RegistrationCountStore(service).count().values.reduce(0, +) == 4)
             let drained = try await OutboxStore(service).drain { .init(numbers: $0.map(\.number)) }

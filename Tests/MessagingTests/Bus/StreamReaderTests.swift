@@ -164,7 +164,7 @@ struct StreamReaderTests {
             topology.queues.removeAll { $0.name == "senders.revocations" }
             try await topology.apply(using: administrator)
             try await Self.publish(0..<200, administrator)
-            let isCut = Mutexed()
+            let isCut = Flag()
             try await eventually("the broker has dropped some", within: .seconds(60)) {
                 try await Self.withReader(url) { reader, received in
                     #expect(await reader.caughtUp())

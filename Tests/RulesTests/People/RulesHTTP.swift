@@ -66,15 +66,15 @@ struct RulesHTTP: Sendable {
     ///
     /// - Parameter services: services that start before the server and stop after it.
     func serve(
-        _ services: [any Service] = [], connections: Int = HTTPServerLimits.usualConnections,
-        patience: TimeAmount = ConnectionGuard.patience, _ body: (Int, ServiceGroup) async throws -> Void
+        _ services: [any Service] = [], connections: Int = HTTPServerLimits.defaultConnections,
+        requestTimeout: TimeAmount = ConnectionGuard.timeout, _ body: (Int, ServiceGroup) async throws -> Void
     ) async throws {
         let port = try FreePort.any()
         let settings = try Settings.load(
             keys: [.rulesHost, .rulesPort], environment: ["RULES_HOST": "127.0.0.1", "RULES_PORT": "\(port)"])
         let context = ServiceContext(name: "rules", settings: settings, logger: .silent, readiness: Readiness())
         let server = try context.server(
-            api.router, host: .rulesHost, port: .rulesPort, connections: connections, patience: patience)
+            api.router, host: .rulesHost, port: .rulesPort, connections: connections, requestTimeout: requestTimeout)
         let group = ServiceGroup(services: services + [server], logger: .silent)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
