@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Logging
 import Messaging
 import PushProtocol
 import PushSending
@@ -12,10 +11,9 @@ import Testing
 
     private func handler(configured: Bool = true) -> PushStageHandler {
         let route = ProviderRoute(app: AppID(rawValue: "demo")!, environment: .production)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let routes = ProviderRoutes(
-            configured ? [route: gateway] : [:], provider: .apns, clock: time.clock, logger: logger)
-        return PushStageHandler(provider: .apns, routes: routes, clock: time.clock, logger: logger)
+            configured ? [route: gateway] : [:], provider: .apns, clock: time.clock, logger: .silent)
+        return PushStageHandler(provider: .apns, routes: routes, clock: time.clock, logger: .silent)
     }
 
     private func inbound(
@@ -24,16 +22,14 @@ import Testing
         Inbound(
             queue: .senderPushes(.apns, .interactive, AppID(rawValue: app)!), exchange: "pushes",
             routingKey: "apns.interactive.\(app)", body: try push.wireBody(), attempt: attempt,
-            redelivered: redelivered,
-            firstSeen: .sample)
+            redelivered: redelivered, firstSeen: .sample)
     }
 
     private func handle(
         _ push: Push, attempt: Int = 1, redelivered: Bool = false, by handler: PushStageHandler
     ) async throws -> Verdict {
-        let delivery = Delivery(
-            inbound: try inbound(push, attempt: attempt, redelivered: redelivered), message: push)
-        return try #require(await handler.handle([delivery]).first)
+        let inbound = try inbound(push, attempt: attempt, redelivered: redelivered)
+        return try #require(await handler.handle([Delivery(inbound: inbound, message: push)]).first)
     }
 
     private func outcomes(_ verdict: Verdict) throws -> [String: [Outcome]] {

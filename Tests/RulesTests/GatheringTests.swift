@@ -368,35 +368,16 @@ import Testing
         async throws
     {
         try await run("{ report: true }") { (fixture: GatheringFixture) async throws in
-            let deliveryReportWorker = DeliveryReportWorker(
+            let worker = DeliveryReportWorker(
                 service: "rules", store: ReportStore(pool: fixture.pool), bus: fixture.bus, now: { fixture.clock.now },
-                logger: Logger(label: "tests"))
+                logger: .silent)
             try await fixture.thing("a", id: "e-7")
             fixture.bus.answer(publishesTo: .notifications, with: [.nacked])
-            try await deliveryReportWorker.report()
+            try await worker.report()
             #expect(try await fixture.count("rules.report WHERE due_at IS NOT NULL") == 1)
             fixture.clock.advance(ReportStore.lease)
-            try await deliveryReportWorker.report()
+            try await worker.report()
             #expect(try await fixture.count("rules.report WHERE due_at IS NOT NULL") == 0)
         }
-    }
-
-    @Test func `a delivery report is an event with the documented fields`() throws {
-        let report = DeliveryReport(
-            notification: UUID(uuidString: "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a")!, app: AppID(rawValue: "test")!,
-            user: user("u"), rule: "only", event: "e-1", dueAt: Self.start, isPushSent: true, devices: 2,
-            isFailed: false)
-        let event = try CloudEvents.decode(
-            routingKey: "test.x", contentType: CloudEvents.structuredContentType, headers: [:],
-            body: try report.body(at: Self.start))
-        #expect(event.type == "heliograph.notification.reported")
-        #expect(
-            event.data == [
-                "notification_id": "6f1f8f5e-53f2-5b0c-9d0a-0b1de15c7c3a", "event_id": "e-1", "user_id": "u",
-                "rule": "only", "push_sent": true, "devices_notified": 2, "failed": false,
-            ])
-        var later = report
-        later.devices = 3
-        #expect(later.id != report.id)
     }
 }

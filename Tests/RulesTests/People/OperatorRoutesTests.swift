@@ -144,7 +144,7 @@ import Testing
                 let isOfKeys = status >= 400 && uri != "/v1/inbox"
                 let detail = answer.body["detail"]?.string ?? ""
                 #expect(isOfKeys == detail.contains("pushctl keys"), "\(uri): \(detail)")
-                #expect(isOfKeys == detail.contains(" --service rules "), "\(uri): \(detail)")
+                #expect(isOfKeys == detail.contains(" --service rules"), "\(uri): \(detail)")
             }
         }
     }

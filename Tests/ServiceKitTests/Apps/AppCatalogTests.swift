@@ -63,8 +63,8 @@ import Testing
                   c:
                     apns: { topic: com.example.c, certificates: { production: { key-file: portal.p8 } } }
                 """) == [
-                    "apps.yaml:5: apps.a.apns.key-id: unknown key; known here: topic, certificates",
-                    "apps.yaml:6: apps.a.apns.certificates.moon: unknown key; known here: production, development",
+                    "apps.yaml:5: apps.a.apns.key-id: unknown key; known keys: topic, certificates",
+                    "apps.yaml:6: apps.a.apns.certificates.moon: unknown key; known keys: production, development",
                     "apps.yaml:8: apps.b.apns.certificates: names no environment: production, development or both",
                     "apps.yaml:10: apps.c.apns.certificates.production: “certificate-file” is missing",
                 ])
@@ -177,7 +177,7 @@ import Testing
                         leeway: 30
                 version: 1
                 """) == [
-                    "apps.yaml:17: version: unknown key; known here: apps",
+                    "apps.yaml:17: version: unknown key; known keys: apps",
                     "apps.yaml:2: apps.Family: is not an app id: 1–63 characters of a–z, 0–9 and -, not starting with -",
                     "apps.yaml:5: apps.portal.apns.topic: expected a text",
                     "apps.yaml:6: apps.portal.apns.key-id: “short” is not a 10-character id of A–Z and 0–9",
