@@ -3,7 +3,7 @@ import PushProtocol
 
 /// A dry run of rule files: the decisions of the service, without a database, a bus or a clock of its own.
 ///
-/// `RehearsalDifferentialTests` compares it with the service on a real database.
+/// `DryRunDifferentialTests` compares it with the service on a real database.
 struct DryRun {
     /// One decision about one person, as `rules.decision` would have it; or one correction of a badge.
     struct PredictedDecision: Hashable, Sendable {

@@ -8,7 +8,7 @@ import Testing
 /// Compares the decisions of the dry run with those of the service for random rule files, users and events.
 ///
 /// `HELIOGRAPH_REHEARSALS` sets the number of scenarios, and `HELIOGRAPH_FUZZ_SEED` the first one.
-@Suite(.timeLimit(.minutes(60))) struct RehearsalDifferentialTests {
+@Suite(.timeLimit(.minutes(60))) struct DryRunDifferentialTests {
     static let count = ProcessInfo.processInfo.environment["HELIOGRAPH_REHEARSALS"].flatMap(Int.init) ?? 700
     static let seed = ProcessInfo.processInfo.environment["HELIOGRAPH_FUZZ_SEED"].flatMap(UInt64.init) ?? 5000
     /// The number of scenarios that share a database.
