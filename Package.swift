@@ -131,10 +131,10 @@ let package = Package(
         room("HTTPSFetch", ["CCurl", logging]),
         room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
+        room("Providers", ["PushProtocol"], exclude: ["ProviderFacts.md"]),
         room(
             "PushSending",
-            ["PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
-        room("Providers", ["PushProtocol", "PushSending"], exclude: ["ProviderFacts.md"]),
+            ["Providers", "PushProtocol", "Messaging", "HTTP2", logging, metrics, lifecycle, jwtKit, collections]),
         room("TokenEncryption", ["PushProtocol", crypto]),
         room(
             "ServiceKit",
@@ -187,7 +187,8 @@ let package = Package(
         service(
             "Pushctl",
             [
-                "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
         service(
@@ -207,7 +208,11 @@ let package = Package(
             name: "SampleService", dependencies: ["ServiceKit", logging, lifecycle], path: "Tests/SampleService",
             swiftSettings: swiftSettings),
         bench("PushEngine", ["HTTP2", logging]),
-        bench("Micro", ["AMQP", "Messaging", "PushProtocol", "PushSending", "TokenEncryption", logging, lifecycle]),
+        bench(
+            "Micro",
+            [
+                "AMQP", "Messaging", "PushProtocol", "Providers", "PushSending", "TokenEncryption", logging, lifecycle,
+            ]),
         tests("Architecture", []),
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
@@ -222,11 +227,11 @@ let package = Package(
         tests(
             "PushSending",
             [
-                "PushSending", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
+                "PushSending", "Providers", "HTTP2", "Messaging", "PushProtocol", "TestSupport", logging, coreMetrics,
                 metricsTestKit, jwtKit,
             ]),
         tests("TokenEncryption", ["TokenEncryption", "PushProtocol", "TestSupport"]),
-        tests("Providers", ["Providers", "PushSending", "PushProtocol", "TestSupport"]),
+        tests("Providers", ["Providers", "PushProtocol", "TestSupport"]),
         tests(
             "ServiceKit",
             [

@@ -9,8 +9,8 @@ enum ImportRules {
         "HTTPSFetch": ["CCurl"],
         "Messaging": ["AMQP", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
-        "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
-        "Providers": ["PushProtocol", "PushSending"],
+        "Providers": ["PushProtocol"],
+        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
         "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
         "HTTPAuth": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
@@ -27,7 +27,7 @@ enum ImportRules {
         ],
         "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
             "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
@@ -87,10 +87,12 @@ enum ImportRules {
         "Musl", "Darwin",
     ]
 
-    /// The modules that a folder named `Domain` may import besides the platform. `Domain` is pure, so none of them does
-    /// I/O there. From PushSending a sender's domain uses value types only: requests, responses and their consequences.
-    static let allowedInDomain: Set<String> = [
-        "PushProtocol", "PushSending", "Providers", "TokenEncryption", "Crypto", "CryptoExtras", "JWTKit", "Mustache",
-        "Yams",
-    ]
+    /// Modules without I/O. Their imports are pure too.
+    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+
+    /// The external modules without I/O.
+    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
+
+    /// The platform's modules that do I/O.
+    static let platformIO: Set<String> = ["Dispatch", "Glibc", "Musl", "Darwin"]
 }

@@ -1,3 +1,4 @@
+package import Providers
 package import PushProtocol
 package import Logging
 import Metrics
