@@ -139,26 +139,32 @@ let package = Package(
         room(
             "ServiceKit",
             [
-                "CAllocator", "PushProtocol", "AMQP", "Postgres", "Messaging", configuration, hummingbird, httpTypes,
-                logging, metrics, coreMetrics, lifecycle, unixSignals, yams, nioCore,
+                "CAllocator", "PushProtocol", configuration, hummingbird, httpTypes, logging, metrics, coreMetrics,
+                lifecycle, unixSignals, yams, nioCore,
             ]),
+        room(
+            "ServiceConnections",
+            ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol", logging, metrics, lifecycle]),
         room(
             "HTTPAuth",
             [
-                "PushProtocol", "Postgres", "HTTPSFetch", "ServiceKit", hummingbird, httpTypes, jwtKit, crypto, logging,
+                "PushProtocol", "Postgres", "HTTPSFetch", "ServiceConnections", "ServiceKit", hummingbird, httpTypes,
+                jwtKit, crypto, logging,
                 metrics, lifecycle, nioCore, nioHTTPTypes,
             ]),
 
         service(
             "TokenRegistry",
             [
-                "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "PushProtocol",
                 hummingbird, httpTypes, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["Storage/Migrations", "README.md"], embedded: ["API/openapi.yaml"]),
         service(
             "Rules",
             [
-                "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+                "Postgres", "PushProtocol",
                 hummingbird, httpTypes, yams, mustache, logging, metrics, lifecycle, configuration, nioCore,
             ],
             data: [
@@ -169,25 +175,29 @@ let package = Package(
         service(
             "APNsSender",
             [
-                "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", jwtKit, x509,
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "HTTP2", jwtKit, x509,
                 asn1, logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "FCMSender",
             [
-                "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+                "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+                "HTTP2", "HTTPSFetch",
                 logging, metrics, lifecycle, configuration, nioCore,
             ], data: ["README.md"]),
         service(
             "Feedback",
             [
-                "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics, lifecycle,
+                "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", logging, metrics,
+                lifecycle,
                 configuration,
             ], data: ["Storage/Migrations", "README.md"]),
         service(
             "Pushctl",
             [
-                "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP",
+                "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+                "Messaging", "AMQP",
                 "Postgres",
                 "PushProtocol", "HTTPSFetch", argumentParser, jwtKit, crypto, logging,
             ], data: ["README.md"]),
@@ -201,7 +211,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "AMQP", "HTTP2", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol", "ServiceKit",
+                "AMQP", "HTTP2", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
+                "ServiceConnections", "ServiceKit",
                 jwtKit, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
         .executableTarget(
@@ -235,19 +246,28 @@ let package = Package(
         tests(
             "ServiceKit",
             [
-                "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                "ServiceConnections", "ServiceKit", "SampleService", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", logging,
                 metrics, coreMetrics, configuration, hummingbird, hummingbirdTesting, lifecycle, httpTypes,
+            ]),
+        tests(
+            "ServiceConnections",
+            [
+                "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport",
+                logging, metrics, coreMetrics, configuration, lifecycle,
             ]),
         tests(
             "HTTPAuth",
             [
-                "HTTPAuth", "HTTPSFetch", "ServiceKit", "PushProtocol", "TestSupport", jwtKit, logging, nioCore,
+                "HTTPAuth", "HTTPSFetch", "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", jwtKit,
+                logging, nioCore,
                 nioEmbedded, nioHTTPTypes, httpTypes,
             ]),
         tests(
             "TokenRegistry",
             [
-                "TokenRegistry", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+                "TokenRegistry", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP",
+                "Postgres",
                 "PushProtocol", "TestSupport", hummingbird, hummingbirdTesting, httpTypes, jwtKit, cryptoExtras, yams,
                 logging, lifecycle, configuration, nioCore,
             ]),
@@ -255,14 +275,16 @@ let package = Package(
         tests(
             "Rules",
             [
-                "Rules", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "Rules", "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Messaging", "AMQP", "Postgres",
+                "PushProtocol",
                 "TestSupport", hummingbird, hummingbirdTesting, httpTypes, nioCore, logging, lifecycle, configuration,
                 yams,
             ], data: ["Products/Golden"]),
         tests(
             "APNsSender",
             [
-                "APNsSender", "ProviderSimulator", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2",
+                "APNsSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
+                "Messaging", "HTTP2",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
                 nioPosix,
@@ -270,7 +292,8 @@ let package = Package(
         tests(
             "FCMSender",
             [
-                "FCMSender", "ProviderSimulator", "ServiceKit", "PushSending", "Providers", "Messaging", "HTTP2",
+                "FCMSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
+                "Messaging", "HTTP2",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
@@ -278,13 +301,15 @@ let package = Package(
         tests(
             "Feedback",
             [
-                "Feedback", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol", "TestSupport", logging,
+                "Feedback", "ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol",
+                "TestSupport", logging,
                 configuration,
             ]),
         tests(
             "Pushctl",
             [
-                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceKit", "AMQP",
+                "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
+                "ServiceKit", "AMQP",
                 "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras, logging,
             ]),
         tests(
@@ -296,7 +321,8 @@ let package = Package(
         tests(
             "Deploy",
             [
-                "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+                "ServiceConnections", "ServiceKit", "PushProtocol", "TestSupport", "TokenRegistry", "Rules",
+                "APNsSender", "FCMSender",
                 "Feedback", "Pushctl", "ProviderSimulator", yams,
             ]),
     ]

@@ -40,8 +40,8 @@ import Testing
     @Test func `a pure module and a Domain folder import pure modules only`() throws {
         let pure = ImportRules.platform.subtracting(ImportRules.platformIO).union(ImportRules.pureModules)
             .union(ImportRules.pureExternalModules)
-        let modules = ImportRules.pureModules.map { "Shared/\($0)" }.flatMap(Sources.files(below:))
-        let folders = Self.sourceFolders.flatMap(Sources.files(below:)).filter { $0.contains("/Domain/") }
+        let modules: [String] = ImportRules.pureModules.map { "Shared/\($0)" }.flatMap(Sources.files(below:))
+        let folders: [String] = Self.sourceFolders.flatMap(Sources.files(below:)).filter { $0.contains("/Domain/") }
         for found in try (modules + folders).flatMap(Sources.imports(of:)) {
             #expect(pure.contains(found.module), "\(found.file):\(found.line): \(found.module) is not pure")
         }

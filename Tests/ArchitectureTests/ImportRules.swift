@@ -12,22 +12,30 @@ enum ImportRules {
         "Providers": ["PushProtocol"],
         "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
-        "HTTPAuth": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "ServiceKit": ["PushProtocol"],
+        "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "TokenRegistry": [
-            "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "PushProtocol",
         ],
         "Rules": [
-            "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres",
+            "PushProtocol",
         ],
-        "APNsSender": ["ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
+        "APNsSender": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2",
+        ],
         "FCMSender": [
-            "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2", "HTTPSFetch",
         ],
-        "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "Messaging", "AMQP", "Postgres",
             "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
@@ -46,16 +54,19 @@ enum ImportRules {
     /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
     static let externalModules: [String: Set<String>] = [
         "Logging": [
-            "AMQP", "Postgres", "HTTP2", "HTTPSFetch", "Messaging", "PushSending", "ServiceKit", "HTTPAuth",
+            "AMQP", "Postgres", "HTTP2", "HTTPSFetch", "Messaging", "PushSending", "ServiceConnections", "ServiceKit",
+            "HTTPAuth",
             "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
+            "APNsSender", "FCMSender",
             "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
+            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
+            "TokenRegistry", "Rules",
             "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],

@@ -187,7 +187,8 @@ import Testing
             let device = try ImportedDevice(
                 [.user: "a", .kind: "fid", .token: "t", .installation: "i"], app: Self.app, apps: [Self.app])
             let advisoryLocks = [
-                AdvisoryLock.user(Self.app, device.user), AdvisoryLock.installation(Self.app, InstallationID(rawValue: "i")!),
+                AdvisoryLock.user(Self.app, device.user),
+                AdvisoryLock.installation(Self.app, InstallationID(rawValue: "i")!),
             ]
             for (number, turn) in advisoryLocks.enumerated() {
                 try await pool.transaction { transaction in

@@ -13,7 +13,9 @@ import TestSupport
         connections: Int, requestTimeout: TimeAmount, _ body: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
         try await RulesHTTP.with { (http: RulesHTTP) async throws in
-            try await http.serve(connections: connections, requestTimeout: requestTimeout) { port, _ in try await body(port) }
+            try await http.serve(connections: connections, requestTimeout: requestTimeout) { port, _ in
+                try await body(port)
+            }
         }
     }
 

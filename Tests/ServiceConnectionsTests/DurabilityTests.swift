@@ -3,6 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
+@testable import ServiceConnections
 @testable import ServiceKit
 
 /// The database's durability settings, and the report of their risks.

@@ -1,3 +1,4 @@
+package import ServiceKit
 package import AMQP
 package import Logging
 package import Postgres

@@ -1,3 +1,4 @@
+import ServiceKit
 import Postgres
 
 /// The database server's settings that decide whether a committed row survives a crash and a failover.

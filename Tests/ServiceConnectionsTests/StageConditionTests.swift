@@ -3,6 +3,7 @@ import Messaging
 import PushProtocol
 import Testing
 
+@testable import ServiceConnections
 @testable import ServiceKit
 
 @Suite struct StageConditionTests {

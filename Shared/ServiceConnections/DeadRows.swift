@@ -1,3 +1,4 @@
+import ServiceKit
 package import Logging
 internal import Messaging
 internal import Metrics

@@ -5,6 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
+@testable import ServiceConnections
 @testable import ServiceKit
 
 /// Password rotation of broker and database in a running process.

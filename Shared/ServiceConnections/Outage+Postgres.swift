@@ -1,3 +1,4 @@
+import ServiceKit
 package import Messaging
 import Postgres
 

@@ -1,3 +1,4 @@
+import ServiceKit
 import FoundationEssentials
 import Messaging
 package import Postgres

@@ -1,3 +1,4 @@
+import ServiceKit
 import Logging
 import Synchronization
 
@@ -42,7 +43,7 @@ final class RotatedURL: Sendable {
 
     private func fault(of url: String) -> String? {
         if let problem = SettingValue.check(url, for: key) { return problem }
-        return allowsPlaintext ? nil : TransportSecurity.problem(with: url, for: key)
+        return key.check?(url, [ConfigurationKey.allowPlaintext.name: allowsPlaintext ? "yes" : "no"])
     }
 
     private func report(_ fault: String?) {

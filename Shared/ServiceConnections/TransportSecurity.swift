@@ -1,3 +1,4 @@
+import ServiceKit
 import AMQP
 import Postgres
 
@@ -6,22 +7,20 @@ import Postgres
 /// The broker needs `amqps://`, the database `sslmode=verify-full`. Exempt are local hosts (`localhost`, `127.0.0.0/8`,
 /// `::1`, Unix sockets), and all hosts if `HELIOGRAPH_ALLOW_PLAINTEXT` is set.
 enum TransportSecurity {
-    /// Returns a line for each rejected URL of `values`. Malformed URLs are reported by other checks.
-    static func problems(in values: [String: String], of keys: [ConfigurationKey]) -> [String] {
-        guard SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") != true else { return [] }
-        return [ConfigurationKey.amqpURL, .databaseURL].filter(keys.contains).compactMap { key in
-            values[key.name].flatMap { problem(with: $0, for: key) }
-        }
+    /// Returns the problem with a broker URL, or `nil`. A malformed URL is reported by other checks.
+    @Sendable static func brokerProblem(_ url: String, _ values: [String: String]) -> String? {
+        guard !isPlaintextAllowed(values) else { return nil }
+        return (try? AMQPConfiguration(url: url, connectionName: "")).flatMap { broker($0.plaintextHosts) }
     }
 
-    /// Returns the problem with the URL of `key`, or `nil`.
-    static func problem(with url: String, for key: ConfigurationKey) -> String? {
-        switch key {
-        case .amqpURL: (try? AMQPConfiguration(url: url, connectionName: "")).flatMap { broker($0.plaintextHosts) }
-        case .databaseURL:
-            (try? PostgresConfiguration(url: url, applicationName: "")).flatMap { database($0.unverifiedHosts) }
-        default: nil
-        }
+    /// Returns the problem with a database URL, or `nil`. A malformed URL is reported by other checks.
+    @Sendable static func databaseProblem(_ url: String, _ values: [String: String]) -> String? {
+        guard !isPlaintextAllowed(values) else { return nil }
+        return (try? PostgresConfiguration(url: url, applicationName: "")).flatMap { database($0.unverifiedHosts) }
+    }
+
+    private static func isPlaintextAllowed(_ values: [String: String]) -> Bool {
+        SettingValue.boolean(values[ConfigurationKey.allowPlaintext.name] ?? "no") == true
     }
 
     private static func broker(_ hosts: [String]) -> String? {

@@ -2,6 +2,7 @@ import AMQP
 import Logging
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import AMQP
 import Testing
 
+@testable import ServiceConnections
 @testable import ServiceKit
 
 @Suite struct ConnectionConditionTests {

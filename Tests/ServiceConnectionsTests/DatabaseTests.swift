@@ -1,4 +1,5 @@
 import Postgres
+import ServiceConnections
 import ServiceKit
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+package import ServiceKit
 package import Postgres
 package import ServiceLifecycle
 
