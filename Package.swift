@@ -128,6 +128,7 @@ let package = Package(
         room("AMQP", ["CRabbitMQ", logging, lifecycle, atomics, collections]),
         room("Postgres", ["CPostgres", logging, lifecycle, collections, crypto]),
         room("HTTP2", ["CNGHTTP2", logging, nioCore, nioPosix, nioTLS, nioSSL, collections, atomics]),
+        room("HTTP2Server", ["HTTP2", logging, nioCore, nioPosix, nioSSL, collections]),
         room("HTTPSFetch", ["CCurl", logging]),
         room("Messaging", ["AMQP", "PushProtocol", logging, metrics, lifecycle], exclude: ["BrokerFacts.md"]),
         room("DecisionLog", ["PushProtocol", "Postgres"]),
@@ -204,14 +205,15 @@ let package = Package(
         service(
             "ProviderSimulator",
             [
-                "ServiceKit", "HTTP2", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras, x509, asn1,
+                "ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol", hummingbird, httpTypes, crypto, cryptoExtras,
+                x509, asn1,
                 logging, lifecycle, nioCore,
             ], data: ["README.md"], embedded: ["API/Wall/wall.html", "API/Wall/wall.css", "API/Wall/wall.js"]),
 
         .target(
             name: "TestSupport",
             dependencies: [
-                "AMQP", "HTTP2", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
+                "AMQP", "HTTP2", "HTTP2Server", "HTTPSFetch", "HTTPAuth", "Postgres", "Messaging", "PushProtocol",
                 "ServiceConnections", "ServiceKit",
                 jwtKit, cryptoExtras, logging, lifecycle,
             ], path: "Tests/TestSupport", swiftSettings: swiftSettings),
@@ -228,7 +230,7 @@ let package = Package(
         tests("PushProtocol", ["PushProtocol", "TestSupport"], data: ["Golden"]),
         tests("AMQP", ["AMQP", "TestSupport", logging, lifecycle, nioCore, nioPosix, nioSSL]),
         tests("Postgres", ["Postgres", "TestSupport", logging]),
-        tests("HTTP2", ["HTTP2", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
+        tests("HTTP2", ["HTTP2", "HTTP2Server", "TestSupport", logging, nioCore, nioPosix, nioEmbedded, nioSSL]),
         tests("HTTPSFetch", ["HTTPSFetch", "TestSupport"]),
         tests(
             "Messaging",
@@ -284,7 +286,7 @@ let package = Package(
             "APNsSender",
             [
                 "APNsSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
-                "Messaging", "HTTP2",
+                "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, logging, coreMetrics, metricsTestKit, configuration, lifecycle,
                 nioPosix,
@@ -293,7 +295,7 @@ let package = Package(
             "FCMSender",
             [
                 "FCMSender", "ProviderSimulator", "ServiceConnections", "ServiceKit", "PushSending", "Providers",
-                "Messaging", "HTTP2",
+                "Messaging", "HTTP2", "HTTP2Server",
                 "HTTPSFetch",
                 "PushProtocol", "TestSupport", jwtKit, cryptoExtras, logging, coreMetrics, metricsTestKit,
                 configuration, lifecycle, nioPosix,
@@ -310,12 +312,13 @@ let package = Package(
             [
                 "Pushctl", "TokenRegistry", "TokenEncryption", "HTTPAuth", "PushSending", "ServiceConnections",
                 "ServiceKit", "AMQP",
-                "Postgres", "PushProtocol", "HTTP2", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras, logging,
+                "Postgres", "PushProtocol", "HTTP2", "HTTP2Server", "HTTPSFetch", "TestSupport", jwtKit, cryptoExtras,
+                logging,
             ]),
         tests(
             "ProviderSimulator",
             [
-                "ProviderSimulator", "ServiceKit", "HTTP2", "PushProtocol", "TestSupport", hummingbird,
+                "ProviderSimulator", "ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol", "TestSupport", hummingbird,
                 hummingbirdTesting, httpTypes, jwtKit, crypto, cryptoExtras, logging, lifecycle, nioCore, nioPosix,
             ]),
         tests(

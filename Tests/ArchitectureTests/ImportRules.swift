@@ -6,6 +6,7 @@ enum ImportRules {
         "AMQP": ["CRabbitMQ"],
         "Postgres": ["CPostgres"],
         "HTTP2": ["CNGHTTP2"],
+        "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
         "Messaging": ["AMQP", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
@@ -38,7 +39,7 @@ enum ImportRules {
             "Messaging", "AMQP", "Postgres",
             "PushProtocol", "HTTPSFetch",
         ],
-        "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
+        "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
     ]
 
     static let services: Set<String> = [
@@ -54,7 +55,8 @@ enum ImportRules {
     /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
     static let externalModules: [String: Set<String>] = [
         "Logging": [
-            "AMQP", "Postgres", "HTTP2", "HTTPSFetch", "Messaging", "PushSending", "ServiceConnections", "ServiceKit",
+            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending", "ServiceConnections",
+            "ServiceKit",
             "HTTPAuth",
             "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
         ],
@@ -84,12 +86,13 @@ enum ImportRules {
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
-            "HTTP2", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules", "ProviderSimulator",
+            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",
+            "ProviderSimulator",
         ],
         "NIOHTTPTypes": ["HTTPAuth"],
-        "NIOPosix": ["HTTP2"],
+        "NIOPosix": ["HTTP2", "HTTP2Server"],
         "NIOTLS": ["HTTP2"],
-        "NIOSSL": ["HTTP2"],
+        "NIOSSL": ["HTTP2", "HTTP2Server"],
     ]
 
     /// Allowed everywhere.

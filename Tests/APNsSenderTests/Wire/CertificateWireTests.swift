@@ -1,3 +1,4 @@
+import HTTP2Server
 import Providers
 import Foundation
 import HTTP2

@@ -1,3 +1,5 @@
+import HTTP2
+
 /// TLS settings of a server: its certificate and the client certificates it accepts. The minimum is TLS 1.2.
 package struct HTTP2ServerTLS: Hashable, Sendable {
     package enum ClientCertificates: Hashable, Sendable {

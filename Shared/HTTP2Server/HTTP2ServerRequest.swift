@@ -1,3 +1,5 @@
+package import HTTP2
+
 /// A complete request received by a server.
 package struct HTTP2ServerRequest: Hashable, Sendable {
     /// The connection's number, counted from 1.

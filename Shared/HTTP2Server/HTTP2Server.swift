@@ -1,3 +1,4 @@
+import HTTP2
 package import Logging
 package import NIOCore
 import NIOPosix

@@ -1,3 +1,5 @@
+import HTTP2
+
 /// A stream's request and its response body.
 struct ServerStream {
     var method = ""

@@ -1,3 +1,5 @@
+package import HTTP2
+
 /// One action of a server on a request or connection. A handler returns a list of steps, which run in order.
 /// A request with an empty list is never answered.
 package enum HTTP2ServerStep: Hashable, Sendable {

@@ -1,3 +1,5 @@
+package import HTTP2
+
 /// A snapshot of a server connection.
 package struct HTTP2ServerConnection: Hashable, Sendable {
     /// Counted from 1, unique within a server.
