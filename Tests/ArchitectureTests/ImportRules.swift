@@ -22,8 +22,8 @@ enum ImportRules {
             "PushProtocol",
         ],
         "Rules": [
-            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres",
-            "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
         ],
         "APNsSender": [
             "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
@@ -36,8 +36,7 @@ enum ImportRules {
         "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
             "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
-            "Messaging", "AMQP", "Postgres",
-            "PushProtocol", "HTTPSFetch",
+            "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
         "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
     ]
@@ -55,21 +54,18 @@ enum ImportRules {
     /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
     static let externalModules: [String: Set<String>] = [
         "Logging": [
-            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending", "ServiceConnections",
-            "ServiceKit",
-            "HTTPAuth",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+            "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
             "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender",
-            "Feedback",
+            "APNsSender", "FCMSender", "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
             "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
-            "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
@@ -91,7 +87,7 @@ enum ImportRules {
         ],
         "NIOHTTPTypes": ["HTTPAuth"],
         "NIOPosix": ["HTTP2", "HTTP2Server"],
-        "NIOTLS": ["HTTP2"],
+        "NIOTLS": ["HTTP2", "HTTP2Server"],
         "NIOSSL": ["HTTP2", "HTTP2Server"],
     ]
 
