@@ -1,6 +1,7 @@
 import Messaging
 import PushProtocol
 import PushSending
+import ServiceConnections
 import ServiceKit
 
 /// The executable `apns-sender`: consumes pushes, sends them to APNs and publishes outcomes.

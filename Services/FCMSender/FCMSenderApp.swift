@@ -1,6 +1,7 @@
 import Messaging
 import PushProtocol
 import PushSending
+import ServiceConnections
 import ServiceKit
 
 /// The executable `fcm-sender`: consumes pushes, sends them to FCM and publishes outcomes.

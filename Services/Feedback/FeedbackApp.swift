@@ -1,5 +1,6 @@
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Turns what providers say against tokens into evidence, and evidence into commands to the registry.

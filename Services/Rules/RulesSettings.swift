@@ -1,3 +1,4 @@
+import ServiceConnections
 import HTTPAuth
 import ServiceKit
 

@@ -2,6 +2,7 @@ import HTTPAuth
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// The one room that knows which devices a user has: notifications in, pushes out; registrations over HTTP and over

@@ -6,31 +6,39 @@ enum ImportRules {
         "AMQP": ["CRabbitMQ"],
         "Postgres": ["CPostgres"],
         "HTTP2": ["CNGHTTP2"],
+        "HTTP2Server": ["HTTP2"],
         "HTTPSFetch": ["CCurl"],
         "Messaging": ["AMQP", "PushProtocol"],
         "DecisionLog": ["Postgres", "PushProtocol"],
-        "PushSending": ["PushProtocol", "Messaging", "HTTP2"],
-        "Providers": ["PushProtocol", "PushSending"],
+        "Providers": ["PushProtocol"],
+        "PushSending": ["Providers", "PushProtocol", "Messaging", "HTTP2"],
         "TokenEncryption": ["PushProtocol"],
-        "ServiceKit": ["PushProtocol", "AMQP", "Postgres", "Messaging"],
-        "HTTPAuth": ["ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
+        "ServiceKit": ["PushProtocol"],
+        "ServiceConnections": ["ServiceKit", "AMQP", "Postgres", "Messaging", "PushProtocol"],
+        "HTTPAuth": ["ServiceConnections", "ServiceKit", "Postgres", "PushProtocol", "HTTPSFetch"],
 
         "TokenRegistry": [
-            "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenEncryption", "Messaging", "AMQP", "Postgres",
+            "PushProtocol",
         ],
         "Rules": [
-            "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP", "Postgres", "PushProtocol",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "DecisionLog", "Providers", "Messaging", "AMQP",
+            "Postgres", "PushProtocol",
         ],
-        "APNsSender": ["ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2"],
+        "APNsSender": [
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2",
+        ],
         "FCMSender": [
-            "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol", "HTTP2", "HTTPSFetch",
+            "ServiceConnections", "ServiceKit", "PushSending", "Providers", "Messaging", "AMQP", "PushProtocol",
+            "HTTP2", "HTTPSFetch",
         ],
-        "Feedback": ["ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
+        "Feedback": ["ServiceConnections", "ServiceKit", "Messaging", "AMQP", "Postgres", "PushProtocol"],
         "Pushctl": [
-            "ServiceKit", "DecisionLog", "PushSending", "TokenEncryption", "Messaging", "AMQP", "Postgres",
-            "PushProtocol", "HTTPSFetch",
+            "ServiceConnections", "ServiceKit", "DecisionLog", "Providers", "PushSending", "TokenEncryption",
+            "Messaging", "AMQP", "Postgres", "PushProtocol", "HTTPSFetch",
         ],
-        "ProviderSimulator": ["ServiceKit", "HTTP2", "PushProtocol"],
+        "ProviderSimulator": ["ServiceKit", "HTTP2", "HTTP2Server", "PushProtocol"],
     ]
 
     static let services: Set<String> = [
@@ -46,17 +54,18 @@ enum ImportRules {
     /// The external modules and their importers. Foundation and the standard library's modules are allowed everywhere.
     static let externalModules: [String: Set<String>] = [
         "Logging": [
-            "AMQP", "Postgres", "HTTP2", "HTTPSFetch", "Messaging", "PushSending", "ServiceKit", "HTTPAuth",
-            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "Pushctl", "ProviderSimulator",
+            "AMQP", "Postgres", "HTTP2", "HTTP2Server", "HTTPSFetch", "Messaging", "PushSending",
+            "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
+            "Feedback", "Pushctl", "ProviderSimulator",
         ],
         "Metrics": [
-            "Messaging", "PushSending", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules", "APNsSender", "FCMSender",
-            "Feedback",
+            "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
+            "APNsSender", "FCMSender", "Feedback",
         ],
         "CoreMetrics": ["ServiceKit"],
         "ServiceLifecycle": [
-            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceKit", "HTTPAuth", "TokenRegistry", "Rules",
-            "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
+            "AMQP", "Postgres", "Messaging", "PushSending", "ServiceConnections", "ServiceKit", "HTTPAuth",
+            "TokenRegistry", "Rules", "APNsSender", "FCMSender", "Feedback", "ProviderSimulator",
         ],
         "UnixSignals": ["ServiceKit"],
         "Configuration": ["ServiceKit"],
@@ -73,12 +82,13 @@ enum ImportRules {
         "DequeModule": ["AMQP", "Postgres", "HTTP2", "PushSending"],
         "Atomics": ["AMQP", "HTTP2"],
         "NIOCore": [
-            "HTTP2", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules", "ProviderSimulator",
+            "HTTP2", "HTTP2Server", "ServiceKit", "HTTPAuth", "APNsSender", "FCMSender", "TokenRegistry", "Rules",
+            "ProviderSimulator",
         ],
         "NIOHTTPTypes": ["HTTPAuth"],
-        "NIOPosix": ["HTTP2"],
-        "NIOTLS": ["HTTP2"],
-        "NIOSSL": ["HTTP2"],
+        "NIOPosix": ["HTTP2", "HTTP2Server"],
+        "NIOTLS": ["HTTP2", "HTTP2Server"],
+        "NIOSSL": ["HTTP2", "HTTP2Server"],
     ]
 
     /// Allowed everywhere.
@@ -87,10 +97,12 @@ enum ImportRules {
         "Musl", "Darwin",
     ]
 
-    /// The modules that a folder named `Domain` may import besides the platform. `Domain` is pure, so none of them does
-    /// I/O there. From PushSending a sender's domain uses value types only: requests, responses and their consequences.
-    static let allowedInDomain: Set<String> = [
-        "PushProtocol", "PushSending", "Providers", "TokenEncryption", "Crypto", "CryptoExtras", "JWTKit", "Mustache",
-        "Yams",
-    ]
+    /// Modules without I/O. Their imports are pure too.
+    static let pureModules: Set<String> = ["PushProtocol", "Providers", "TokenEncryption"]
+
+    /// The external modules without I/O.
+    static let pureExternalModules: Set<String> = ["Crypto", "CryptoExtras", "JWTKit", "Mustache", "Yams"]
+
+    /// The platform's modules that do I/O.
+    static let platformIO: Set<String> = ["Dispatch", "Glibc", "Musl", "Darwin"]
 }

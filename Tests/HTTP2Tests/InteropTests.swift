@@ -1,3 +1,4 @@
+import HTTP2Server
 import Foundation
 import HTTP2
 import NIOCore

@@ -1,3 +1,4 @@
+import Providers
 import CoreMetrics
 import Foundation
 import Logging

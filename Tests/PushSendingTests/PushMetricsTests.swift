@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Metrics
 import MetricsTestKit
+import Providers
 import PushProtocol
 import TestSupport
 import Testing
@@ -22,6 +23,17 @@ import Testing
     private func refusals(_ reason: String) throws -> Int64 {
         let labels = [("provider", "apns"), ("app", "demo"), ("reason", reason)]
         return try metrics.expectCounter("heliograph_push_refusals_total", labels).totalValue
+    }
+
+    @Test(arguments: ["heliograph_route_open", "heliograph_lane_open"])
+    func `a route's state is exported under its name and its former name`(name: String) throws {
+        let route = ProviderRoute(app: app, environment: .production)
+        let labels = [("provider", "apns"), ("app", "demo"), ("environment", "production")]
+        let gauge = withMetricsFactory(metrics) { RouteOpenGauge(route, .apns) }
+        gauge.record(isOpen: true)
+        #expect(try metrics.expectGauge(name, labels).lastValue == 1)
+        gauge.record(isOpen: false)
+        #expect(try metrics.expectGauge(name, labels).lastValue == 0)
     }
 
     @Test func `rejections are counted by reason, without the payload member`() throws {

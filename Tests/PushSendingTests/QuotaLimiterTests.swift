@@ -1,3 +1,4 @@
+import Providers
 import Foundation
 import Logging
 import Messaging

@@ -1,3 +1,4 @@
+import Providers
 import Messaging
 import PushProtocol
 import PushSending

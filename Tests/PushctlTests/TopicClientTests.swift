@@ -1,6 +1,7 @@
 import CryptoExtras
 import Foundation
 import HTTP2
+import HTTP2Server
 import HTTPSFetch
 import PushProtocol
 import TestSupport

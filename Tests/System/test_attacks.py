@@ -119,7 +119,7 @@ def test_deeply_nested_events_of_one_app_block_no_fan_out(stack, product):
 def route_is_open(stack) -> bool:
     status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('apns-sender')}/metrics")
     assert status == 200
-    lines = [line for line in text.splitlines() if line.startswith("heliograph_lane_open{")
+    lines = [line for line in text.splitlines() if line.startswith("heliograph_route_open{")
              and 'app="family-portal"' in line and 'environment="production"' in line]
     assert len(lines) == 1, lines
     return float(lines[0].split()[-1]) == 1

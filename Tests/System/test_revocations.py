@@ -88,7 +88,7 @@ def test_a_push_kept_by_a_paused_route_is_not_sent_to_the_next_owner(stack, phon
     stack.service("stop", "provider-simulator")
     try:
         event = tell(stack, first)
-        lane = ("heliograph_lane_open{", f'app="{APP}"', 'environment="production"')
+        lane = ("heliograph_route_open{", f'app="{APP}"', 'environment="production"')
         eventually(lambda: metric(stack, *lane) == 0, 60, "a lane that pauses")
         phones(APP, second, token)
         own = tell(stack, second)

@@ -176,7 +176,7 @@ def route_is_open(stack) -> bool:
     """Whether the sender's circuit breaker for the route of these tests is closed, by its metric."""
     status, text = stack.http("GET", f"http://127.0.0.1:{stack.admin_port('apns-sender')}/metrics")
     assert status == 200
-    lines = [line for line in text.splitlines() if line.startswith("heliograph_lane_open{")
+    lines = [line for line in text.splitlines() if line.startswith("heliograph_route_open{")
              and 'app="family-portal"' in line and 'environment="development"' in line]
     assert len(lines) == 1, lines
     return float(lines[0].split()[-1]) == 1

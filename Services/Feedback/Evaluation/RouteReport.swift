@@ -1,5 +1,6 @@
 import Logging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// What one judgement of a lane came to.

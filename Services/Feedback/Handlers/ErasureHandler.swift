@@ -1,6 +1,7 @@
 import Messaging
 import Metrics
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Forgets what was said about registrations whose users asked to be forgotten.

@@ -1,5 +1,6 @@
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// What providers say about registrations is kept, to be judged (``EvidenceEvaluator``). Only corrections go out at once.

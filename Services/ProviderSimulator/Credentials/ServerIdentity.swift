@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import HTTP2
+import HTTP2Server
 import ServiceKit
 import SwiftASN1
 import X509

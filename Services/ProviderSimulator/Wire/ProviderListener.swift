@@ -1,5 +1,6 @@
 import Glibc
 import HTTP2
+import HTTP2Server
 import Logging
 import NIOCore
 import PushProtocol

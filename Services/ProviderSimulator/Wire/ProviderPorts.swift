@@ -1,4 +1,5 @@
 import HTTP2
+import HTTP2Server
 import Synchronization
 
 /// The listening provider ports and counts of their connections. Safe from any thread.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Postgres
+import ServiceConnections
 import ServiceKit
 
 /// `pushctl migrate`: applies the migrations of every service.

@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Messaging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// `pushctl topology …`: the exchanges, queues, bindings and users on the broker.

@@ -1,6 +1,6 @@
+import Providers
 import FoundationEssentials
 import PushProtocol
-import PushSending
 
 /// Requests and responses of FCM topic subscriptions, for both Google APIs (ProviderFacts.md §B.9).
 struct TopicSubscription: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import Postgres
+import ServiceConnections
 import ServiceKit
 
 /// Runs `body` with a pool of one connection to the database in `DATABASE_URL`.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Logging
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import TokenEncryption
 

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Whose badges are to be corrected.

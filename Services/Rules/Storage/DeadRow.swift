@@ -1,6 +1,7 @@
 import Logging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// A row that cannot be worked on. It is marked with `dead_at` and `dead_reason`, and passed over until an operator has

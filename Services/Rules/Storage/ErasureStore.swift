@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Forgets people at their word, in small steps.

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Decides about crowds, some people at a time, so that neither memory nor locks grow with them.

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// What waits, and what was let go and is not known to be published.

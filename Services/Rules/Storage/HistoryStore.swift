@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// For how long is kept what grows with every event.

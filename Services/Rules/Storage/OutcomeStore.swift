@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// Keeps what the providers said about each notification.

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// People whose preferences changed, and their pushes that may still be under way.

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// What became of notifications, for the upstreams that want to know.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Messaging
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 
 /// What is kept only for words that may still come, or for nothing any more.

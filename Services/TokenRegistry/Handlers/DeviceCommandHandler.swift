@@ -3,6 +3,7 @@ import PushProtocol
 import FoundationEssentials
 import Logging
 import Metrics
+import ServiceConnections
 import ServiceKit
 
 /// What feedback and upstream ask of the registry. A batch is carried out verb by verb in the order it came, runs of

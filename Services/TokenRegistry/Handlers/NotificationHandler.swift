@@ -1,6 +1,7 @@
 import Messaging
 import PushProtocol
 import FoundationEssentials
+import ServiceConnections
 import ServiceKit
 
 /// Notifications to users in, pushes to devices out: one query a batch. What is to an audience becomes a campaign.

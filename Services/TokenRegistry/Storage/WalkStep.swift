@@ -1,6 +1,7 @@
 import Logging
 import Messaging
 import Postgres
+import ServiceConnections
 import ServiceKit
 
 /// A step of a walk through a table, which one row may fail.

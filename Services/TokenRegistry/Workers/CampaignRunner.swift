@@ -5,6 +5,7 @@ import Messaging
 import Metrics
 import Postgres
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 

@@ -3,6 +3,7 @@ import Logging
 import Messaging
 import Metrics
 import PushProtocol
+import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 

@@ -33,7 +33,7 @@ package struct HTTP2Headers: Hashable, Sendable {
         fields.filter { $0.name == name }.map(\.value)
     }
 
-    mutating func append(_ field: HTTP2Header) {
+    package mutating func append(_ field: HTTP2Header) {
         fields.append(field)
     }
 }

@@ -1,5 +1,5 @@
-import NIOCore
-import NIOSSL
+package import NIOCore
+package import NIOSSL
 
 #if canImport(Glibc)
     import Glibc
@@ -9,7 +9,7 @@ import NIOSSL
 
 extension ChannelHandlerContext {
     /// Resets the TCP connection: sets SO_LINGER to 0 and bypasses the TLS handler, which would send close_notify.
-    func resetConnection<TLS: NIOSSLHandler>(bypassing tls: TLS.Type) {
+    package func resetConnection<TLS: NIOSSLHandler>(bypassing tls: TLS.Type) {
         if let provider = channel as? any SocketOptionProvider {
             // Best effort: on failure the connection ends with FIN instead of RST.
             provider.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenFailure { _ in }

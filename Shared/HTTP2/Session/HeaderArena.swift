@@ -28,7 +28,7 @@ package struct HeaderArena: ~Copyable {
         isInvalid = false
     }
 
-    mutating func append(_ header: HTTP2Header) {
+    package mutating func append(_ header: HTTP2Header) {
         append(header.name, header.value, neverIndexed: header.neverIndexed)
     }
 

@@ -1,11 +1,11 @@
 internal import CNGHTTP2
-import NIOCore
+package import NIOCore
 
 /// An nghttp2 session: takes received bytes, produces events and frames. It has no socket and no clock.
 ///
 /// Confined to its connection's event loop. `SessionEvents` methods may submit frames but must not call `receive` or
 /// `drain`.
-final class Session {
+package final class Session {
     private let handle: SessionHandle
     private let relay: SessionRelay
     private var arena = HeaderArena()
@@ -14,7 +14,7 @@ final class Session {
     private static let smallestOutput = 512
 
     /// Creates a session. `events` must outlive it; the caller ensures this by owning the session.
-    init(role: SessionRole, events: any SessionEvents) throws(SessionError) {
+    package init(role: SessionRole, events: any SessionEvents) throws(SessionError) {
         relay = SessionRelay(events: events)
         handle = try SessionHandle(role: role, relay: relay)
     }
@@ -22,14 +22,14 @@ final class Session {
     // MARK: Bytes
 
     /// Processes bytes received from the socket, in place.
-    func receive(_ bytes: UnsafeRawBufferPointer) throws(SessionError) {
+    package func receive(_ bytes: UnsafeRawBufferPointer) throws(SessionError) {
         let count = nghttp2_session_mem_recv(
             handle.pointer, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         if count < 0 { throw SessionError(CInt(count)) }
     }
 
     /// Returns submitted frames in one buffer, up to about `SessionRelay.fullPiece`; nil when there are none.
-    func drain() throws(SessionError) -> ByteBuffer? {
+    package func drain() throws(SessionError) -> ByteBuffer? {
         guard nghttp2_session_want_write(handle.pointer) != 0 else { return nil }
         relay.output.reserveCapacity(expectedOutput)
         while !relay.isPieceFull {
@@ -51,14 +51,14 @@ final class Session {
     }
 
     /// Whether neither side has frames left: the connection should be closed.
-    var isFinished: Bool {
+    package var isFinished: Bool {
         nghttp2_session_want_read(handle.pointer) == 0 && nghttp2_session_want_write(handle.pointer) == 0
     }
 
     // MARK: Messages
 
     /// Opens a stream; a body is read through `bodyOffer`. Throws an `isInvalidRequest` error for a malformed field.
-    func submitRequest(hasBody: Bool, header: (inout HeaderArena) -> Void) throws(SessionError) -> Int32 {
+    package func submitRequest(hasBody: Bool, header: (inout HeaderArena) -> Void) throws(SessionError) -> Int32 {
         let pointer = handle.pointer
         arena.begin()
         header(&arena)
@@ -75,7 +75,7 @@ final class Session {
     }
 
     /// Sends a response; a body is read through `bodyOffer`.
-    func submitResponse(
+    package func submitResponse(
         stream: Int32, hasBody: Bool, header: (inout HeaderArena) -> Void
     ) throws(SessionError) {
         let pointer = handle.pointer
@@ -92,30 +92,30 @@ final class Session {
     }
 
     /// Resumes a body whose last offer was `.later`. A closed stream is no error.
-    func resumeBody(stream: Int32) {
+    package func resumeBody(stream: Int32) {
         _ = nghttp2_session_resume_data(handle.pointer, stream)
     }
 
     // MARK: Control frames
 
-    func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(SessionError) {
+    package func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(SessionError) {
         try check(
             nghttp2_submit_rst_stream(handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue))
     }
 
-    func submitPing() throws(SessionError) {
+    package func submitPing() throws(SessionError) {
         try check(nghttp2_submit_ping(handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
     }
 
     /// Sends GOAWAY. nghttp2 never raises `lastStream` between two GOAWAYs and closes the peer's streams above it.
-    func submitGoAway(lastStream: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(SessionError) {
+    package func submitGoAway(lastStream: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(SessionError) {
         try check(
             nghttp2_submit_goaway(
                 handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, code.rawValue, debugData,
                 debugData.count))
     }
 
-    func submitSettings(_ settings: [SessionSetting]) throws(SessionError) {
+    package func submitSettings(_ settings: [SessionSetting]) throws(SessionError) {
         let entries = settings.map(\.entry)
         try check(
             nghttp2_submit_settings(
@@ -123,7 +123,7 @@ final class Session {
     }
 
     /// Widens the connection's own receive window, which SETTINGS cannot do.
-    func widenConnectionWindow(to size: Int32) throws(SessionError) {
+    package func widenConnectionWindow(to size: Int32) throws(SessionError) {
         try check(
             nghttp2_session_set_local_window_size(
                 handle.pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, size))
@@ -132,16 +132,16 @@ final class Session {
     // MARK: State
 
     /// The peer's SETTINGS_MAX_CONCURRENT_STREAMS; `Int32.max` when it sent none.
-    var peerMaximumStreams: Int {
+    package var peerMaximumStreams: Int {
         let value = nghttp2_session_get_remote_settings(handle.pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         return Int(min(value, UInt32(Int32.max)))
     }
 
     /// The peer's highest stream that the session processed.
-    var lastPeerStream: Int32 { nghttp2_session_get_last_proc_stream_id(handle.pointer) }
+    package var lastPeerStream: Int32 { nghttp2_session_get_last_proc_stream_id(handle.pointer) }
 
     /// The id of our next stream; above `Int32.max` once all are used.
-    var nextStream: UInt32 {
+    package var nextStream: UInt32 {
         get { nghttp2_session_get_next_stream_id(handle.pointer) }
         set { _ = nghttp2_session_set_next_stream_id(handle.pointer, Int32(clamping: newValue)) }
     }
@@ -155,7 +155,7 @@ final class Session {
 }
 
 /// One entry of a SETTINGS frame to send.
-enum SessionSetting {
+package enum SessionSetting {
     case pushDisabled
     case maximumConcurrentStreams(UInt32)
     case initialWindowSize(UInt32)

@@ -1,8 +1,8 @@
-import NIOCore
+package import NIOCore
 
 /// The callbacks of a session, called within `receive` and `drain` on the connection's event loop. Implementations may
 /// submit frames but must not call `receive` or `drain`.
-protocol SessionEvents: AnyObject {
+package protocol SessionEvents: AnyObject {
     func headersBegan(stream: Int32)
     /// The bytes belong to the session and are valid only during the call.
     func headerReceived(

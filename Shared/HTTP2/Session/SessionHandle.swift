@@ -1,6 +1,6 @@
 internal import CNGHTTP2
 
-enum SessionRole {
+package enum SessionRole {
     case client
     case server
 }
@@ -30,7 +30,7 @@ struct SessionHandle: ~Copyable {
 }
 
 /// An nghttp2 error code.
-struct SessionError: Error {
+package struct SessionError: Error {
     let status: CInt
 
     init(_ status: CInt) {
@@ -38,9 +38,9 @@ struct SessionError: Error {
     }
 
     /// Whether the message was invalid; the session remains usable.
-    var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
+    package var isInvalidRequest: Bool { status == NGHTTP2_ERR_INVALID_ARGUMENT.rawValue }
 
-    var text: String { String(cString: nghttp2_strerror(status)) }
+    package var text: String { String(cString: nghttp2_strerror(status)) }
 }
 
 /// nghttp2's callback table; sessions copy it on creation.

@@ -1,5 +1,6 @@
 package import Hummingbird
 import Logging
+import ServiceConnections
 import ServiceKit
 
 extension Response {

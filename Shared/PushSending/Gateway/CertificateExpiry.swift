@@ -1,3 +1,4 @@
+package import Providers
 package import FoundationEssentials
 import Metrics
 package import PushProtocol

@@ -1,3 +1,4 @@
+package import Providers
 package import HTTP2
 import PushProtocol
 import Synchronization

@@ -1,3 +1,4 @@
+import Providers
 import PushProtocol
 
 /// Decides which retries of one request to make at once. Retries with a delay are a ``SendResult``. Pure.

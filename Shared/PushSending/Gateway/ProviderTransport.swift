@@ -1,3 +1,4 @@
+package import Providers
 package import PushProtocol
 
 /// Sends requests to a provider. Implemented over HTTP/2, and by tests.

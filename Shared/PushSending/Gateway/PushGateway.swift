@@ -1,3 +1,4 @@
+package import Providers
 package import PushProtocol
 
 /// Sends to one app's devices in one environment of a provider.

@@ -1,3 +1,4 @@
+import Providers
 import PushProtocol
 
 /// The results of one `send`, and its requests still to be sent. Pure.

@@ -1,3 +1,4 @@
+import Providers
 import JWTKit
 package import PushProtocol
 

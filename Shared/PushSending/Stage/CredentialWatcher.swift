@@ -1,3 +1,4 @@
+package import Providers
 package import Logging
 import Metrics
 package import PushProtocol

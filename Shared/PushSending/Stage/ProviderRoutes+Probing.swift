@@ -1,3 +1,4 @@
+import Providers
 import PushProtocol
 
 extension ProviderRoutes {

@@ -1,3 +1,4 @@
+package import Providers
 package import PushProtocol
 package import Logging
 import Metrics
@@ -28,7 +29,7 @@ package final class ProviderRoutes: Sendable {
 
     /// - Parameters:
     ///   - gateways: the gateway of each configured route.
-    ///   - provider: labels the metrics `heliograph_lane_open` and `heliograph_push_third_party_open`.
+    ///   - provider: labels the metrics of routes.
     ///   - clock: the clock.
     ///   - logger: logs when routes pause and resume.
     package init(
@@ -41,13 +42,8 @@ package final class ProviderRoutes: Sendable {
         self.clock = clock
         routes = Dictionary(
             uniqueKeysWithValues: gateways.map { route, gateway in
-                let gauge = Gauge(
-                    label: "heliograph_lane_open",
-                    dimensions: [
-                        ("provider", provider.rawValue), ("app", route.app.rawValue),
-                        ("environment", route.environment.rawValue),
-                    ])
-                gauge.record(1)
+                let gauge = RouteOpenGauge(route, provider)
+                gauge.record(isOpen: true)
                 let breaker = RouteCircuitBreaker(
                     clock: clock,
                     thirdPartyChanged: { transition in
@@ -56,7 +52,7 @@ package final class ProviderRoutes: Sendable {
                             .record(transition == .closed ? 1 : 0)
                     }
                 ) { transition in
-                    gauge.record(transition == .closed ? 1 : 0)
+                    gauge.record(isOpen: transition == .closed)
                     logger.report(transition, of: route)
                     switch transition {
                     case .opened(_, let pause): continuation.yield(.opened(route, pause: pause))

@@ -9,7 +9,8 @@ import Synchronization
 /// |---|---|---|---|
 /// | `heliograph_push_targets_total` | counter | provider, app, disposition | targets with an outcome |
 /// | `heliograph_push_refusals_total` | counter | provider, app, reason | rejected targets, by the provider's or our reason |
-/// | `heliograph_lane_open` | gauge | provider, app, environment | 1 while the route sends, 0 while it is paused |
+/// | `heliograph_route_open` | gauge | provider, app, environment | 1 while the route sends, 0 while it is paused |
+/// | `heliograph_lane_open` | gauge | provider, app, environment | the former name of `heliograph_route_open` |
 ///
 /// Bounds the label `reason`, which providers may extend, to ``maxReasonsPerApp`` values.
 final class PushMetrics: Sendable {

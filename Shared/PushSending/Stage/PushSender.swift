@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Messaging
+import Providers
 import PushProtocol
 
 /// Sends pushes. Every target gets an outcome, or remains for a later attempt with a reason.

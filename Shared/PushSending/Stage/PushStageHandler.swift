@@ -1,3 +1,4 @@
+import Providers
 package import Logging
 package import Messaging
 package import PushProtocol

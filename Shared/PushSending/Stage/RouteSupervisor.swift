@@ -1,3 +1,4 @@
+import Providers
 package import PushProtocol
 import ServiceLifecycle
 

@@ -19,21 +19,6 @@ extension ConfigurationKey {
     package static let logFormat = ConfigurationKey(
         "LOG_FORMAT", .choice(["auto", "json", "text"]), default: "auto",
         summary: "The format of logs on standard error; auto is text on a terminal and JSON lines otherwise.")
-
-    package static let amqpURL = ConfigurationKey(
-        "AMQP_URL", .url(schemes: ["amqp", "amqps"]), required: true, secret: true,
-        summary: "The broker: amqp(s)://user:password@host[:port][,host…]/vhost.")
-    package static let amqpCAFile = ConfigurationKey(
-        "AMQP_CA_FILE", .file, summary: "PEM certificates to verify the broker with; the system's when absent.")
-    package static let databaseURL = ConfigurationKey(
-        "DATABASE_URL", .url(schemes: ["postgres", "postgresql"]), required: true, secret: true,
-        summary: "The database: postgresql://user:password@host[:port]/database.")
-    package static let databasePoolSize = ConfigurationKey(
-        "DATABASE_POOL_SIZE", .integer(1...64), default: "4", summary: "The maximum number of database connections.")
-    /// Read by ``amqp`` and ``postgres``; see ``TransportSecurity``.
-    package static let allowPlaintext = ConfigurationKey(
-        "HELIOGRAPH_ALLOW_PLAINTEXT", .boolean, default: "no",
-        summary: "Whether connections to broker and database may use a network without TLS.")
     package static let apps = ConfigurationKey(
         "HELIOGRAPH_APPS", .file, required: true,
         summary: "The catalog of apps (YAML): provider credentials and bearer keys.")
@@ -44,16 +29,18 @@ extension [ConfigurationKey] {
     package static let process: [ConfigurationKey] = [
         .configurationFile, .instance, .adminHost, .adminPort, .shutdownDeadline, .logLevel, .logFormat,
     ]
-    /// The keys of ``ServiceContext/amqp(_:)`` and ``ServiceContext/bus(queues:publishingTo:)``.
-    package static let amqp: [ConfigurationKey] = [.amqpURL, .amqpCAFile, .allowPlaintext]
-    /// The keys of ``ServiceContext/postgres()`` and ``ServiceContext/database(schema:migration:)``.
-    package static let postgres: [ConfigurationKey] = [.databaseURL, .databasePoolSize, .allowPlaintext]
     /// The keys of ``ServiceContext/apps()``.
     package static let apps: [ConfigurationKey] = [.apps]
 
-    /// All keys that belong to no single service. Any executable accepts them, so a deployment can share one set of
-    /// variables.
-    static let common: [ConfigurationKey] = (process + amqp + postgres + apps).unique
+    /// The names that every executable accepts besides its own, so that one file of settings serves all executables. They
+    /// include those of ServiceConnections.
+    static let sharedNames: Set<String> = (process + apps).acceptedNames.union([
+        "AMQP_URL", "AMQP_URL_FILE", "AMQP_CA_FILE", "DATABASE_URL", "DATABASE_URL_FILE", "DATABASE_POOL_SIZE",
+        "HELIOGRAPH_ALLOW_PLAINTEXT",
+    ])
+
+    /// The names of the keys, and of the files of the secret ones.
+    package var acceptedNames: Set<String> { Set(flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] }) }
 
     /// The keys without duplicates, in order of first occurrence.
     var unique: [ConfigurationKey] {

@@ -1,5 +1,7 @@
 /// The declaration of a setting. Reading, `--help` and the tests of the deployment files all use it.
-package struct ConfigurationKey: Hashable, Sendable {
+///
+/// Two keys are equal if their names are.
+package struct ConfigurationKey: Sendable {
     /// The environment variable, and the key in a configuration file: upper-case words joined by `_`.
     package let name: String
     /// The kind of value, validated at the start.
@@ -13,10 +15,14 @@ package struct ConfigurationKey: Hashable, Sendable {
     package let isSecret: Bool
     /// One sentence for `--help`.
     package let summary: String
+    /// A further check of the value, given all values by name. Returns the problem, or `nil`.
+    package let check: Check?
+
+    package typealias Check = @Sendable (_ value: String, _ values: [String: String]) -> String?
 
     package init(
         _ name: String, _ kind: Kind = .text, default defaultValue: String? = nil, required: Bool = false,
-        secret: Bool = false, summary: String
+        secret: Bool = false, summary: String, check: Check? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -24,10 +30,16 @@ package struct ConfigurationKey: Hashable, Sendable {
         self.isRequired = required
         self.isSecret = secret
         self.summary = summary
+        self.check = check
     }
 
     /// The variable with the path of a file that contains this secret.
     package var fileName: String { name + "_FILE" }
+}
+
+extension ConfigurationKey: Hashable {
+    package static func == (a: ConfigurationKey, b: ConfigurationKey) -> Bool { a.name == b.name }
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 extension ConfigurationKey {

@@ -18,7 +18,7 @@ package struct ConfigurationReference: Sendable {
     /// Returns the variables that `executable` accepts, including `NAME_FILE` variants.
     package func variables(of executable: String) -> Set<String> {
         let own = entries.filter { $0.name == executable }.flatMap(\.keys)
-        return Set((.common + own).flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] })
+        return own.acceptedNames.union([ConfigurationKey].sharedNames)
     }
 
     /// A Markdown table of the common keys, and one for each executable.

@@ -1,7 +1,7 @@
 /// Suggestions for misspelled names: “Did you mean …?”
-enum NearestMatch {
+package enum NearestMatch {
     /// Returns the candidate with the smallest edit distance to `name`, if it is close enough.
-    static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
+    package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let limit = max(2, name.count / 4)
         return
             candidates

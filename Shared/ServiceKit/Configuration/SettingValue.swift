@@ -2,8 +2,8 @@ import FoundationEssentials
 import PushProtocol
 
 /// Parsing and validation of single values.
-enum SettingValue {
-    static func boolean(_ text: String) -> Bool? {
+package enum SettingValue {
+    package static func boolean(_ text: String) -> Bool? {
         switch text.lowercased() {
         case "true", "yes", "1": true
         case "false", "no", "0": false
@@ -11,7 +11,7 @@ enum SettingValue {
         }
     }
 
-    static func duration(_ text: String) -> Duration? {
+    package static func duration(_ text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard digits.count <= 9, let count = Int64(digits) else { return nil }
         switch text.dropFirst(digits.count) {
@@ -24,7 +24,7 @@ enum SettingValue {
     }
 
     /// Returns the problem with `text` as the value of `key`, or `nil` if it is valid. Does not quote a secret.
-    static func check(_ text: String, for key: ConfigurationKey) -> String? {
+    package static func check(_ text: String, for key: ConfigurationKey) -> String? {
         isValid(text, key.kind) ? nil : problem(with: text, for: key)
     }
 
@@ -56,12 +56,12 @@ enum SettingValue {
     }
 
     /// Returns the secret of a file without surrounding white space; `nil` if there is none.
-    static func secret(inFile path: String) -> String? {
+    package static func secret(inFile path: String) -> String? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8), !text.trimmed.isEmpty else { return nil }
         return text.trimmed
     }
 
-    static func isReadable(_ path: String, directory: Bool) -> Bool {
+    package static func isReadable(_ path: String, directory: Bool) -> Bool {
         var isDirectory = false
         let files = FileManager.default
         return files.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory == directory
@@ -71,7 +71,7 @@ enum SettingValue {
 
 extension ConfigurationKey.Kind {
     /// A phrase that completes “is not …”.
-    var expectation: String {
+    package var expectation: String {
         switch self {
         case .text: "text"
         case .longSecret(let bytes):
@@ -91,7 +91,7 @@ extension ConfigurationKey.Kind {
 
 extension Duration {
     /// The configuration syntax: `250ms`, `25s`, `10m`.
-    var spelled: String {
+    package var spelled: String {
         let milliseconds = wholeMilliseconds
         guard milliseconds.isMultiple(of: 1000) else { return "\(milliseconds)ms" }
         let seconds = milliseconds / 1000

@@ -41,7 +41,7 @@ private struct SettingsLoader {
 
     init(keys: [ConfigurationKey]) {
         self.keys = keys.unique
-        names = Set((keys + .common).flatMap { $0.isSecret ? [$0.name, $0.fileName] : [$0.name] })
+        names = keys.acceptedNames.union([ConfigurationKey].sharedNames)
     }
 
     /// Returns the settings of the environment, with secrets read from their files. Ignores empty variables.
@@ -107,12 +107,12 @@ private struct SettingsLoader {
         for key in keys {
             if let value = values[key.name] {
                 if let problem = SettingValue.check(value, for: key) { problems.append(problem) }
+                if let problem = key.check?(value, values) { problems.append(problem) }
             } else if key.isRequired, !problems.contains(where: { $0.hasPrefix("\(key.name)") }) {
                 let file = key.isSecret ? " (or \(key.fileName))" : ""
                 problems.append("\(key.name)\(file): is required; \(key.summary)")
             }
         }
-        problems += TransportSecurity.problems(in: values, of: keys)
     }
 }
 

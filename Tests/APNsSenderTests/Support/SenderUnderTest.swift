@@ -1,3 +1,4 @@
+import Providers
 import HTTP2
 import Logging
 import Messaging

@@ -1,3 +1,5 @@
+import HTTP2Server
+import Providers
 import Foundation
 import HTTP2
 import Logging

@@ -1,5 +1,6 @@
 import CoreMetrics
 import HTTP2
+import HTTP2Server
 import MetricsTestKit
 import PushProtocol
 import PushSending

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTP2
+import HTTP2Server
 import Messaging
 import NIOCore
 import PushProtocol

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTP2
+import HTTP2Server
 import Messaging
 import PushProtocol
 import PushSending

@@ -1,3 +1,4 @@
+import Providers
 import FoundationEssentials
 import PushProtocol
 import PushSending

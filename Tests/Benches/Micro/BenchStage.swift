@@ -1,3 +1,4 @@
+import Providers
 import AMQP
 import Dispatch
 import Logging

@@ -1,3 +1,4 @@
+import HTTP2Server
 import CoreMetrics
 import Foundation
 import HTTP2

@@ -202,7 +202,7 @@ import Testing
             let content = Content(
                 title: "T", subtitle: "S", body: "B", badge: 3, sound: "default", category: "c", thread: "t",
                 deepLink: "app://x", image: "https://e.org/i.png", data: ["n": 1], interruptionLevel: .critical,
-                collapseKey: "k", fcm: FCMOverride(message: SchemaTests.everything))
+                collapseKey: "k", fcm: FCMOverride(message: FCMVectors.everything))
             let result = try await sender.send(
                 .sample(content, provider: .fcm, expiresAt: sender.time.clock.now() + .seconds(60), targets: [.ft1]))
             #expect(result.answers.map(\.disposition) == [.accepted])

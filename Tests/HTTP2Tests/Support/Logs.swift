@@ -1,4 +1,5 @@
 import HTTP2
+import HTTP2Server
 import Synchronization
 
 /// The requests of a server, and the maximum handled at once.

@@ -1,3 +1,4 @@
+import ServiceConnections
 import ServiceKit
 import Testing
 

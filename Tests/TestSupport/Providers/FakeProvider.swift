@@ -1,4 +1,5 @@
-package import HTTP2
+import HTTP2
+package import HTTP2Server
 import Logging
 import Synchronization
 

@@ -245,7 +245,7 @@ def lanes_open(stack) -> dict[str, float]:
     lanes = {}
     for service in ("apns-sender", "fcm-sender"):
         for line in metrics(stack, service).splitlines():
-            if line.startswith("heliograph_lane_open{"):
+            if line.startswith("heliograph_route_open{"):
                 name, value = line.rsplit(" ", 1)
                 lanes[name] = float(value)
     return lanes
