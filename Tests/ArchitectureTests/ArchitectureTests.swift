@@ -59,7 +59,7 @@ import Testing
     @Test func `the top level has only the planned files`() throws {
         let named: Set<String> = [
             "Package.swift", "Services", "Shared", "Tests", "deploy", "docker-compose.yml", "README.md", "LICENSE",
-            "CHANGELOG.md", "SECURITY.md", "Package.resolved",
+            "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Package.resolved",
         ]
         let found = try Sources.folders(in: ".").filter { !$0.hasPrefix(".") }
         #expect(Set(found).subtracting(named) == [])
