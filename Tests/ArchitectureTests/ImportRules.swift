@@ -1,4 +1,4 @@
-/// The allowed imports: the module table of ARCHITECTURE.md. Every module needs a row.
+/// The allowed imports, which ARCHITECTURE.md draws. Every module needs a row.
 enum ImportRules {
     /// The modules of this package that each module may import.
     static let modules: [String: Set<String>] = [

@@ -87,7 +87,7 @@ import Testing
         ("{ group: g, rol: x }", "10 rules.only.to.rol: unknown key; did you mean “role”?"),
         (
             "{ audience: all }",
-            "10 rules.only.to.audience: the audience is “everyone”; a “topic” or a “tag” stands by itself"
+            "10 rules.only.to.audience: the only audience is “everyone”; use “topic” or “tag” in place of “audience”"
         ),
     ]) func `an error under to is reported`(to: String, problem: String) {
         let found = problems(file(to: to))
@@ -98,35 +98,35 @@ import Testing
     @Test func `a policy for an audience is an error`() {
         let found = problems(file(to: "{ audience: everyone }"))
         #expect(found.count == 1)
-        #expect(found.first?.contains("there is no “policy”, and it is in no inbox") == true, "\(found)")
+        #expect(found.first?.contains("the rule takes no “policy” and has no inbox") == true, "\(found)")
         let listed = problems(file(to: "[{ audience: everyone }, { users: users }]"))
-        #expect(listed.contains { $0.contains("an audience stands alone") }, "\(listed)")
+        #expect(listed.contains { $0.contains("only the token registry knows the audience") }, "\(listed)")
     }
 
     @Test(arguments: [
         ("{ schedule: { before: 3d } }", "“at” is missing"),
-        ("{ schedule: { at: due, before: 3d, after: 1d } }", "it is either before or after that time"),
+        ("{ schedule: { at: due, before: 3d, after: 1d } }", "set only one of “before” and “after”"),
         ("{ schedule: { at: due, before: 500d } }", "at most 400d"),
-        ("{ schedule: { at: due, time: noon } }", "“noon” is not a time of the day such as 09:00"),
+        ("{ schedule: { at: due, time: noon } }", "“noon” is not a time of day such as 09:00"),
         ("{ schedule: { at: name } }", "name is not a date (2026-03-31) or a time (2026-03-31T09:00:00Z)"),
-        ("{ surplus: digest }", "“surplus: digest” needs a “digest” that it goes into"),
+        ("{ surplus: digest }", "“surplus: digest” needs a “digest”"),
         (
             "{ digest: { say: { body: x } } }",
-            "a digest is told either “at” a local time, once a day, or some time “after” the first"
+            "a digest needs either “at”, a local time, or “after”, a delay after the first item"
         ),
         (
             "{ digest: { at: \"09:00\", count: 3, say: { body: x } } }",
-            "what is told at a time of the day is told once a day: it cannot be full before"
+            "“count” needs “after”: a digest with “at” is sent only at that time"
         ),
         (
             "{ digest: { after: 1h, remains: told, say: { body: x } } }",
-            "without a time of the day it would be told again and again"
+            "“remains: told” needs “at”: with “after”, the digest would repeat without end"
         ),
         ("{ digest: { after: 1h, say: { body: \"{{first.nme}}\" } } }", "no example of the event has “first.nme”"),
         ("{ digest: { after: 1h, order: x, say: { body: y } } }", "“keep” has no “x” to order by"),
         (
             "{ digest: { after: 1h, say: { body: y } }, mutes: \"{{room}}\" }",
-            "a summary is of many things: nobody is asked about each of them"
+            "a “digest” excludes “mutes”, “presence” and “dedupe”: its summary covers many items"
         ),
         ("{ dedupe: { key: \"{{room}}\" } }", "“within” is missing"),
     ]) func `an error under policy is reported`(policy: String, problem: String) {
@@ -136,14 +136,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{ body: x }", "{ privacy: generic }", "“privacy: generic” needs a “preview” that is pushed, under “say”"),
+        ("{ body: x }", "{ privacy: generic }", "“privacy: generic” needs a “preview” under “say”"),
         (
             "{ body: x, preview: { body: \"{{name}}\" } }", "{ privacy: generic }",
-            "a preview is what strangers may read: it has no variables"
+            "a preview takes no variables, because strangers may read it"
         ),
         (
             "{ body: x, preview: { body: y } }", "{}",
-            "a “preview” is pushed with “privacy: generic” or “id-only” under “how” only"
+            "a “preview” needs “privacy: generic” or “privacy: id-only” under “how”"
         ),
         (
             "{ body: x, languages: { german_: { body: y } } }", "{}",

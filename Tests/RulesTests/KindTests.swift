@@ -196,27 +196,27 @@ import Testing
         ("{ body: B }", "{ as: voip }", "11: rules.only.say.body: “as: voip” has no “body”"),
         (
             "{ payload: { aps: {} } }", "{ as: voip }",
-            "11: rules.only.say.payload: “aps” follows from “as”; what stands here stands beside it"
+            "11: rules.only.say.payload: “as” sets “aps”; the payload has only the members beside it"
         ),
         ("{ data: { n: 1 } }", "{ as: widgets }", "11: rules.only.say.data: “as: widgets” has no “data”"),
         (
             "{ body: B, payload: { n: 1 } }", "{ as: alert }",
-            "11: rules.only.say.payload: “as: alert” has no payload of its own; “data” is for the app"
+            "11: rules.only.say.payload: “as: alert” takes no “payload”; use “data”"
         ),
         (
             "{ body: B }", "{ scope: s }",
-            "12: rules.only.how.scope: a person has one token for what “as: alert” shows on a device: there is no “scope”"
+            "12: rules.only.how.scope: “as: alert” takes no “scope”: a device has one token for it"
         ),
         ("{}", "{ as: voip, sound: s }", "12: rules.only.how.sound: “as: voip” has no “sound”"),
         ("{}", "{ as: location, badge: 1 }", "12: rules.only.how.badge: “as: location” has no “badge”"),
         (
             "{ body: B }", "{ apns: { headers: { apns-push-type: voip } } }",
-            "12: rules.only.how.apns.headers.apns-push-type: the push type follows from “as” under “how”: “as: voip”"
+            "12: rules.only.how.apns.headers.apns-push-type: set the push type with “as” under “how”"
         ),
         ("{}", "{ as: mdm }", "8: rules.only: “as: mdm” needs “mdm” in the “payload” under “say”"),
         (
             "{ payload: { mdm: a, b: c } }", "{ as: mdm }",
-            "11: rules.only.say.payload: a device is woken for its management by “mdm” alone"
+            "11: rules.only.say.payload: an MDM payload has only “mdm”"
         ),
         (
             "{ payload: { domain: a } }", "{ as: file-provider }",
@@ -228,7 +228,7 @@ import Testing
         ),
         (
             "{ live-activity: { event: update, content-state: {} } }", "{ as: voip }",
-            "11: rules.only.say.live-activity: what is said to a Live Activity needs “as: live-activity” under “how”"
+            "11: rules.only.say.live-activity: “live-activity” needs “as: live-activity” under “how”"
         ),
         (
             "{ live-activity: { event: pause } }", "{ as: live-activity }",
@@ -278,7 +278,7 @@ import Testing
     @Test(arguments: [
         (
             #"{ channel: "{{game.channel}}" }"#, "{ body: B }", "{ as: alert }",
-            "8: rules.only: a broadcast channel is for “as: live-activity” with “event: update” or “end”: it starts none"
+            "8: rules.only: a broadcast channel takes only “as: live-activity” with “event: update” or “event: end”"
         ),
         (
             #"{ channel: "{{team}}!" }"#, "{ live-activity: { event: end } }", "{ as: live-activity }",
@@ -286,19 +286,19 @@ import Testing
         ),
         (
             "{ fcm-topic: a, environment: production }", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to.environment: FCM has one environment; channels have two"
+            "10: rules.only.to.environment: only a “channel” takes an “environment”"
         ),
         (
             "{ fcm-topic: a, channel: b }", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to: it is one of channel, fcm-topic, fcm-condition"
+            "10: rules.only.to: set exactly one of channel, fcm-topic, fcm-condition"
         ),
         (
             "[{ fcm-topic: a }, { users: users }]", "{ body: B }", "{ as: alert }",
-            "10: rules.only.to.0: what is followed stands alone: the provider alone knows who follows it"
+            "10: rules.only.to.0: no other recipients can be added: only the provider knows the subscribers"
         ),
         (
             "{ fcm-topic: a }", "{ data: { n: 1 } }", "{ as: voip }",
-            "8: rules.only: FCM's topics are for “as: alert” and “as: silent”"
+            "8: rules.only: FCM topics take only “as: alert” and “as: silent”"
         ),
         (
             "{ fcm-condition: \"'a' in topic\" }", "{ body: B }", "{ as: alert }",
@@ -312,13 +312,13 @@ import Testing
     @Test(arguments: [
         (
             "{ hold-for: 1h }",
-            "13: rules.only.policy.hold-for: “as: voip” is now or never: it is not held, summed up or kept"
+            "13: rules.only.policy.hold-for: “as: voip” is sent at once or not at all, so this key does not apply"
         ),
         (
             "{ quiet-hours: hold }",
-            "13: rules.only.policy.quiet-hours: what is now or never is told in quiet hours (bypass) or not (inbox)"
+            "13: rules.only.policy.quiet-hours: a kind that is sent at once takes only bypass or inbox"
         ),
-        ("{ presence: thread }", "13: rules.only.policy.presence: “as: voip” has no thread to look at"),
+        ("{ presence: thread }", "13: rules.only.policy.presence: “as: voip” has no thread; use “presence: app”"),
     ])
     func `a kind that cannot be delayed has no delaying policy`(policy: String, problem: String) {
         #expect(Self.problems(Self.file(say: "{}", how: "{ as: voip }", policy: policy)) == ["test.yaml:\(problem)"])
@@ -328,7 +328,7 @@ import Testing
         let update = "{ live-activity: { event: update, content-state: {} } }"
         #expect(
             Self.problems(Self.file(say: update, how: "{ as: live-activity }", policy: "{ type: calls }")) == [
-                "test.yaml:13: rules.only.policy: only what makes noise has a policy: “as: live-activity” needs none here"
+                "test.yaml:13: rules.only.policy: “as: live-activity” takes no policy here: it does not alert the user"
             ])
     }
 

@@ -131,31 +131,31 @@ import Testing
     @Test(arguments: [
         (
             "{{#plural(n)}}{{#one}}1{{/one}}{{/plural(n)}}", "en",
-            "{{#plural(n)}} needs {{#other}}…{{/other}}, for every number that has no form of its own"
+            "{{#plural(n)}} needs {{#other}}…{{/other}} for all remaining numbers"
         ),
         (
             "{{#plural(n)}}{{#few}}1{{/few}}{{#other}}2{{/other}}{{/plural(n)}}", "de",
-            "“few” is no form of numbers in de, which has one, other"
+            "“few” is not a plural form of de, which has one, other"
         ),
         (
             "{{#plural(n)}}{{#one}}1{{/one}}{{#other}}2{{/other}}{{/plural(n)}}", "ja",
-            "“one” is no form of numbers in ja, which has other"
+            "“one” is not a plural form of ja, which has other"
         ),
         (
             "{{#plural(n)}}{{#ohter}}2{{/ohter}}{{/plural(n)}}", "en",
-            "“ohter” is no form of numbers in en, which has one, other"
+            "“ohter” is not a plural form of en, which has one, other"
         ),
         (
             "{{#plural(n)}}{{^one}}2{{/one}}{{/plural(n)}}", "en",
-            "in a plural there are its forms only, such as {{#other}}"
+            "a plural section contains only forms, such as {{#other}}"
         ),
         (
             "{{#plural(n)}}{{#other}}2{{/other}}{{#other}}2{{/other}}{{/plural(n)}}", "en",
-            "a form stands twice in {{#plural(n)}}"
+            "a form occurs twice in {{#plural(n)}}"
         ),
         (
             "{{plural(n)}}", "en",
-            "“plural” is for sections: {{#plural(n)}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(n)}}"
+            "“plural” needs a section: {{#plural(n)}}{{#one}}…{{/one}}{{#other}}…{{/other}}{{/plural(n)}}"
         ),
         ("{{#plural_other(n)}}{{/plural_other(n)}}", "en", "there is no filter “plural_other”"),
     ]) func `an invalid plural section is refused`(text: String, language: String, problem: String) {

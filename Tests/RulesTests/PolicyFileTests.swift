@@ -83,14 +83,14 @@ import Testing
             "{ caps: [hourli] }",
             "19 rules.only.policy.caps.0: there is no “hourli” under “caps”; did you mean “hourly”?"
         ),
-        ("{ surplus: hold }", "19 rules.only.policy.surplus: without “caps” there is no surplus"),
+        ("{ surplus: hold }", "19 rules.only.policy.surplus: “surplus” needs “caps”"),
         (
             "{ caps: [hourly], inbox: false }",
-            "19 rules.only.policy.inbox: what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”"
+            "19 rules.only.policy.inbox: notifications over a cap would be lost; use “inbox: true” or “surplus: hold”"
         ),
         (
             "{ quiet-hours: inbox, inbox: false }",
-            "19 rules.only.policy.inbox: what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”"
+            "19 rules.only.policy.inbox: notifications in quiet hours would be lost; use “hold” or “silent”"
         ),
         (
             "{ presence: threads }",
@@ -98,15 +98,15 @@ import Testing
         ),
         (
             "{ presence: thread }",
-            "19 rules.only.policy: “presence: thread” needs the “thread” that this is about, under “how”"
+            "19 rules.only.policy: “presence: thread” needs a “thread” under “how”"
         ),
         (
             "{ hold-for: soon }",
-            "19 rules.only.policy.hold-for: expected a number of s, m, h or d, such as 90s, 30m, 24h or 7d"
+            "19 rules.only.policy.hold-for: expected a duration such as 90s, 30m, 24h or 7d"
         ),
         (
             "{ type: alarm, caps: [hourly] }",
-            "19 rules.only.policy.caps: “alarm” is critical: it is pushed past mutes, presence, caps and quiet hours"
+            "19 rules.only.policy.caps: “alarm” is critical, so this key does not apply"
         ),
         (
             #"{ mutes: ["room/{{rom}}"] }"#,
@@ -121,7 +121,7 @@ import Testing
     @Test(arguments: [
         ("  daily: { at-most: 0, within: 1d }", "9 caps.daily.at-most: expected a whole number from 1 to 100"),
         ("  daily: { at-most: 5 }", "9 caps.daily: “within” is missing"),
-        ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name is of letters, digits, “_” and “-”"),
+        ("  day.ly: { at-most: 5, within: 1d }", "9 caps.day.ly: a name has only letters, digits, “_” and “-”"),
     ])
     func `an error in an app-wide setting is reported with line and key`(defaults: String, problem: String) {
         #expect(problems(file("{ caps: [hourly] }", defaults: defaults)) == [problem])
@@ -135,16 +135,16 @@ import Testing
             problems(text) == [
                 "2 zone: “CET+1” is not a zone of the tz database, such as Europe/Berlin or UTC",
                 "4 types.chat: “about” is missing",
-                "6 types.alarm: a critical type cannot be off: nobody can switch it on",
+                "6 types.alarm: a critical type is always on; remove “default: off”",
             ])
     }
 
     @Test(arguments: [
-        ("{ as: silent, badge: 1 }", "a silent push shows nothing: a badge alone is “as: badge-only”"),
+        ("{ as: silent, badge: 1 }", "a silent push cannot have a badge; use “as: badge-only”"),
         ("{ as: badge-only }", "“as: badge-only” needs a “badge”, under “how” or in “to”"),
         (
             "{ as: badge-only, badge: 1, sound: default }",
-            "a badge is only a number: it cannot have words, a sound or an interruption level"
+            "“as: badge-only” cannot have texts, a sound or an interruption level"
         ),
     ])
     func `a badge-only rule has a number and nothing else`(how: String, problem: String) {

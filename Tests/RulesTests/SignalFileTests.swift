@@ -55,11 +55,11 @@ import Testing
         ),
         (
             "presence: [{ event: thing.happened, user: at.user, for: 1h }]",
-            "6 presence.0.for: at most 10m: an app that is open says so again and again"
+            "6 presence.0.for: at most 10m: an open app renews its presence"
         ),
         (
             "presence: [{ event: thing.happened, user: at.user, gone: true, for: 1m }]",
-            "6 presence.0.for: who is gone views nothing"
+            "6 presence.0.for: not allowed with “gone: true”"
         ),
         (
             "presence: [{ event: thing.happened, user: at.nothing }]",

@@ -11,7 +11,7 @@ import Testing
 
 @testable import TokenRegistry
 
-/// API keys, over HTTP: what each may do and what it may not.
+/// API keys over HTTP: permissions and limits.
 @Suite(.timeLimit(.minutes(2))) struct APIKeyAuthenticatorTests {
     typealias Fixture = StoreFixture
 
@@ -20,7 +20,7 @@ import Testing
         return APIKey(using: &random)
     }
 
-    /// Keeps a key as `pushctl keys create` does.
+    /// Stores a key as `pushctl keys create` does.
     static func keep(
         _ key: APIKey, _ operations: [APIKey.Operation], app: AppID? = Fixture.app, expiresIn seconds: Double? = nil,
         _ pool: PostgresPool
@@ -35,7 +35,7 @@ import Testing
 
     static let devices = "/v1/operator/devices?app=family-portal&user=a"
 
-    /// What is answered to a request with this key.
+    /// The response to a request with this key.
     private func answer(
         _ client: any TestClientProtocol, _ key: String?, _ uri: String = devices, _ method: HTTPRequest.Method = .get
     ) async throws -> (status: HTTPResponse.Status, challenge: String?, body: JSONValue, headers: HTTPFields) {
@@ -56,7 +56,7 @@ import Testing
         try await RoutesTests.withRoutes(keyRequests: keyRequests, uptime: uptime, body)
     }
 
-    @Test func `a key opens what it is for, and its use is noted`() async throws {
+    @Test func `a key is accepted for its operations, and its use is recorded`() async throws {
         try await withRoutes { client, store in
             try await store.register([Fixture.claim("a", "abcd")])
             let key = Self.key(1)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a key that is wrong, unknown, revoked or over is 401, and it is not said which`() async throws {
+    @Test func `a wrong, unknown, revoked or expired key gets the same 401`() async throws {
         try await withRoutes { client, store in
             let (known, revoked, over) = (Self.key(1), Self.key(2), Self.key(3))
             try await Self.keep(known, [.readDevices], store.database)
@@ -78,7 +78,7 @@ import Testing
             try await Self.keep(over, [.readDevices], expiresIn: -1, store.database)
             try await store.database.execute(
                 "UPDATE registry.api_key SET revoked_at = now() WHERE id = \(revoked.id)")
-            // Of the id that is known, with another secret.
+            // The known id with another secret.
             let forged = String(known.secret.dropLast()) + (known.secret.last == "0" ? "1" : "0")
             var details: Set<String> = []
             for key in [forged, Self.key(4).secret, revoked.secret, over.secret, "x", known.id] {
@@ -90,12 +90,12 @@ import Testing
             #expect(details.count == 1)
             let missing = try await answer(client, nil)
             #expect(missing.status == .unauthorized && missing.challenge == "Bearer")
-            // What nobody could be let through for is not said to be malformed.
+            // Without a valid key, the response does not say that the request is malformed.
             #expect(try await answer(client, "x", "/v1/operator/devices").status == .unauthorized)
         }
     }
 
-    @Test func `a key for something else, or for another app, is 403`() async throws {
+    @Test func `a key for another operation or app gets 403`() async throws {
         try await withRoutes { client, store in
             let (counts, elsewhere, all) = (Self.key(1), Self.key(2), Self.key(3))
             try await Self.keep(counts, [.readCounts, .eraseUsers], store.database)
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `too many requests of a key are 429, and say when to come again`() async throws {
+    @Test func `too many requests of a key get 429 with Retry-After`() async throws {
         let uptime = ManualClock()
         try await withRoutes(keyRequests: 3, uptime: uptime) { client, store in
             let (key, other) = (Self.key(1), Self.key(2))
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `one registration is deactivated, and counts again when it is registered anew`() async throws {
+    @Test func `a deactivated registration is active again once it is registered again`() async throws {
         try await withRoutes { client, store in
             let claim = Fixture.claim("a", "abcd")
             try await store.register([claim])
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `counting goes in steps, and is done once in a while`() async throws {
+    @Test func `counting runs in steps, and its result is cached`() async throws {
         try await Fixture.withStore { store, pool in
             try await store.register((1...57).map { Fixture.claim("u\($0)", "token-\($0)", .fcm) })
             let uptime = ManualClock()
@@ -198,20 +198,20 @@ import Testing
         }
     }
 
-    @Test func `keys that nobody knows are looked up once and in a bounded number, and known ones go on`() async throws
+    @Test func `unknown keys are looked up once and at a bounded rate, and known keys keep working`() async throws
     {
         let uptime = ManualClock()
         try await RoutesTests.withRoutes(unknownKeys: 3, uptime: uptime) { client, store in
             let key = Self.key(1)
             try await Self.keep(key, [.readDevices], store.database)
             #expect(try await answer(client, key.secret).status == .ok)
-            // Looked up once, however often it comes.
+            // Looked up once, however often it is sent.
             for _ in 0..<20 { #expect(try await answer(client, Self.key(2).secret).status == .unauthorized) }
             #expect(try await answer(client, Self.key(3).secret).status == .unauthorized)
             let limited = try await answer(client, Self.key(4).secret)
             #expect(limited.status == .tooManyRequests && limited.headers[.retryAfter] != nil)
             for _ in 0..<5 { #expect(try await answer(client, key.secret).status == .ok) }
-            // A known id with another secret is no better.
+            // The same for a known id with another secret.
             let forged = String(key.secret.dropLast()) + (key.secret.last == "0" ? "1" : "0")
             #expect(try await answer(client, forged).status == .tooManyRequests)
             uptime.advance(by: .seconds(60))

@@ -10,7 +10,7 @@ import Testing
 
 @testable import TokenRegistry
 
-/// A backend registers devices for its users, and `type` subscribes to a topic.
+/// A backend registers devices of its users, and `type` subscribes to a topic.
 @Suite(.timeLimit(.minutes(2))) struct BackendRoutesTests {
     private static let uri = "/v1/operator/devices?app=family-portal&user=a"
     private static let away = "/v1/operator/devices/unregister?app=family-portal&user=a"
@@ -20,7 +20,7 @@ import Testing
         return ByteBuffer(string: #"{"token":"\#(token)","platform":"ios","environment":"production"\#(type)}"#)
     }
 
-    @Test func `with a key for it a device is registered for the user, replaced, and signed out`() async throws {
+    @Test func `with a key, a backend registers, replaces and signs out a user's device`() async throws {
         try await RoutesTests.withRoutes { client, store in
             let key = APIKeyAuthenticatorTests.key(1)
             try await APIKeyAuthenticatorTests.keep(key, [.registerDevices], store.database)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a key for something else, for another app, or an app that is not configured gets nothing`() async throws
+    @Test func `a key for another operation or app, or an unconfigured app, is rejected`() async throws
     {
         try await RoutesTests.withRoutes { client, store in
             let (reader, elsewhere, all) = (
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `type joins the topic at register, leaves it at unregister, and is never ignored`() async throws {
+    @Test func `type joins the topic at register and leaves it at unregister`() async throws {
         let token = try await BearerKeys.shared([:])
         try await RoutesTests.withRoutes { client, store in
             let user = AppUser(app: AppID(rawValue: "shared")!, user: UserID(rawValue: "456")!)

@@ -14,11 +14,11 @@ import Testing
 
 @testable import TokenRegistry
 
-/// Tokens that must not count, and those that must, over HTTP on a socket, for each algorithm and each source of keys.
+/// Valid and invalid bearer tokens over HTTP on a socket, for each algorithm and each source of keys.
 @Suite(.timeLimit(.minutes(2))) struct BearerOnTheWireTests {
     static let now = Int64(Date().timeIntervalSince1970)
 
-    /// One app an algorithm: a PEM file for ES256, a JWK set at a URL for RS256, a secret for HS256.
+    /// One app for each algorithm: a PEM file for ES256, a JWK set at a URL for RS256, a secret for HS256.
     struct Apps {
         let folder: TemporaryFolder
         let site: JWKSServer
@@ -52,12 +52,12 @@ import Testing
                 "iss": "https://id.example", "aud": "push", "uid": "456", "azp": .string("client-of-\(app)"),
                 "exp": .int(now + 600),
             ]
-            // A claim that is null here is one that is not there.
+            // A null removes the claim.
             return .object(good.merging(changes).object!.filter { $0.value != .null })
         }
     }
 
-    /// The registration routes on a socket, and a request to them.
+    /// Serves the registration routes on a socket.
     static func withSocket(
         _ body:
             @escaping @Sendable (
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// Each is turned away with `status` and `challenge`, for `reason` in the log, and nothing is stored.
+    /// Expects `status` and `challenge` for each token, `reason` in the log, and nothing stored.
     static func expectRefused(
         _ status: HTTPResponse.Status, _ challenge: String,
         _ tokens: @escaping @Sendable (String, Apps) async throws -> [(String, BearerTokenError.Reason)]
@@ -116,7 +116,7 @@ import Testing
 
     static let invalid = #"Bearer error="invalid_token""#
 
-    @Test func `a good token of each algorithm registers for its app and its user`() async throws {
+    @Test func `a valid token of each algorithm registers for its app and user`() async throws {
         try await Self.withSocket { apps, _, register, store in
             for (app, issuer) in apps.issuers {
                 let response = try await register(try issuer.token(Apps.claims(app)))
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `one that has expired or is not valid yet, of another issuer or for another audience, is a 401`()
+    @Test func `a token that is expired, not yet valid, or of another issuer or audience gets 401`()
         async throws
     {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `one of a wrong key is a 401, also when it brings its key along`() async throws {
+    @Test func `a token signed with a wrong key gets 401, also with the key in its header`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let strangers = [
                 try await Issuer.ecdsa(), try await Issuer.rsa("r1"), try await Issuer.rsa("r2"),
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `alg none is a 401, however it is spelled`() async throws {
+    @Test func `alg none in any spelling gets 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let good = try apps.issuers[app]!.token(Apps.claims(app)).split(separator: ".")
             return try ["none", "None", "NONE", "nOnE", ""].flatMap {
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func `a public key used as a shared secret is a 401, and so is every other algorithm's name`() async throws {
+    @Test func `a public key used as shared secret, and any other algorithm name, get 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             var tokens: [(String, BearerTokenError.Reason)] = []
             for other in ["ec", "rsa"] {
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a tampered token is a 401`() async throws {
+    @Test func `a tampered token gets 401`() async throws {
         try await Self.expectRefused(.unauthorized, Self.invalid) { app, apps in
             let issuer = apps.issuers[app]!
             let parts = try issuer.token(Apps.claims(app)).split(separator: ".").map(String.init)
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `a storm of refusals is one line a minute for each reason`() async throws {
+    @Test func `many rejected tokens give one log line a minute for each reason`() async throws {
         let (log, uptime) = (CapturingLogger(), ManualClock())
         let verifier = try await BearerVerifier(AppCatalog([]), logger: log.logger)
         let gate = BearerAuthenticator(verifier, uptime: { uptime.now }, logger: log.logger)
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `one that is genuine and speaks for no user of an app here is a 403`() async throws {
+    @Test func `a genuine token without a user of an app here gets 403`() async throws {
         try await Self.expectRefused(.forbidden, #"Bearer error="insufficient_scope""#) { app, apps in
             let cases: [(JSONValue, BearerTokenError.Reason)] = [
                 (["azp": "client-of-another"], .wrongApp), (["azp": nil], .wrongApp), (["uid": nil], .noUser),

@@ -12,8 +12,8 @@ import Yams
 
 @testable import TokenRegistry
 
-/// Every error that `openapi.yaml` names is asked for, of every operation that has it: one that cannot be had is not documented,
-/// and one that nobody asks for here is found.
+/// Provokes every error documented in `openapi.yaml`, for each operation. A documented error that cannot occur fails,
+/// as does one without a request here.
 @Suite(.timeLimit(.minutes(5))) struct DocumentedErrorsTests {
     /// An operation and one of its errors.
     struct Documented: Hashable, CustomStringConvertible {
@@ -29,7 +29,7 @@ import Yams
         var uri: String
         var body = ""
         var type = "application/json"
-        /// `nil`: the operator's key, or the user's token.
+        /// `nil`: the operator key, or the user's token.
         var credential: String?
 
         init(_ method: HTTPRequest.Method, _ uri: String, _ body: String = "") {
@@ -59,7 +59,7 @@ import Yams
         }
     }
 
-    /// A request that is answered well.
+    /// A valid request.
     private static func well(_ operation: String) -> Ask? {
         switch operation {
         case "GET /v1/installations": Ask(.get, "/v1/installations")
@@ -85,7 +85,7 @@ import Yams
         }
     }
 
-    /// The same, so that it is answered with an error; `nil` where nobody has thought of how.
+    /// A request that gets the error; `nil` if the test has none for it.
     private static func badly(_ error: Documented) async throws -> Ask? {
         guard var ask = well(error.operation) else { return nil }
         switch (error.status, error.operation) {
@@ -118,10 +118,10 @@ import Yams
         return ask
     }
 
-    /// Asks, and looks at what every error has.
+    /// Sends the request and checks the common members of errors.
     private static func expect(_ error: Documented, _ client: any TestClientProtocol) async throws {
         guard let ask = try await badly(error) else {
-            Issue.record("nobody asks for \(error)")
+            Issue.record("no request for \(error)")
             return
         }
         let usual = error.isOperators ? APIKeyAuthenticatorTests.key(1).secret : try await BearerKeys.shared([:])
@@ -147,7 +147,7 @@ import Yams
         }
     }
 
-    /// With one key for everything and one for nothing that is asked.
+    /// Provides one key with all permissions, and one for another app.
     private static func withKeys(
         requests: Int = 0, _ body: @escaping @Sendable (any TestClientProtocol, PostgresPool) async throws -> Void
     ) async throws {
@@ -162,7 +162,7 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, by what a caller does`() async throws {
+    @Test func `each error by a caller occurs`() async throws {
         let errors = try Self.errors()
         #expect(errors.count > 80)
         try await Self.withKeys { client, pool in
@@ -176,7 +176,7 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, by asking too often`() async throws {
+    @Test func `each rate limit error occurs`() async throws {
         try await Self.withKeys(requests: 1) { client, _ in
             for ask in ["/v1/topics", "/v1/operator/counts?app=family-portal"] {
                 let isOperators = ask.contains("operator")
@@ -190,7 +190,7 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, by a mistake of the registry's own`() async throws {
+    @Test func `each internal error occurs`() async throws {
         try await Self.withKeys { client, pool in
             try await pool.execute("ALTER TABLE registry.registration RENAME TO elsewhere")
             try await pool.execute("ALTER TABLE registry.membership RENAME TO elsewhere_too")
@@ -198,7 +198,7 @@ import Yams
         }
     }
 
-    @Test func `each is asked for, while the database is away`() async throws {
+    @Test func `each error occurs while the database is away`() async throws {
         let nowhere = try PostgresConfiguration(
             url: "postgresql://nobody@127.0.0.1:1/nothing", checkoutTimeout: .milliseconds(20), applicationName: "test")
         let pool = PostgresPool(configuration: nowhere, logger: .silent)

@@ -11,7 +11,7 @@ import Yams
 
 @testable import TokenRegistry
 
-/// `openapi.yaml` and the router say the same; that the answers are as described is schemathesis's to find out.
+/// `openapi.yaml` matches the router. schemathesis checks the responses.
 @Suite(.timeLimit(.minutes(2))) struct OpenAPITests {
     static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Services/TokenRegistry/API/openapi.yaml")
@@ -30,7 +30,7 @@ import Yams
         return operations
     }
 
-    @Test func `every route is described, and nothing else is`() async throws {
+    @Test func `every route is documented, and every documented route exists`() async throws {
         let described = try Self.operations().filter { !$0.value.contains("admin") }.keys
         let keys = try BearerKeys()
         defer { keys.remove() }
@@ -45,7 +45,7 @@ import Yams
         }
     }
 
-    @Test func `it is served as it is written`() async throws {
+    @Test func `the document is served unchanged`() async throws {
         let written = try Data(contentsOf: Self.file)
         try await RoutesTests.withRoutes { client, _ in
             try await client.execute(uri: "/openapi.yaml", method: .get) { response in
@@ -56,7 +56,7 @@ import Yams
         }
     }
 
-    @Test func `a method that a path does not have is a 405 that names those that it has`() async throws {
+    @Test func `a wrong method gets 405 with the allowed methods`() async throws {
         try await RoutesTests.withRoutes { client, _ in
             for (uri, method, allowed) in [
                 ("/v1/installations/phone", HTTPRequest.Method.post, "DELETE, GET, PUT"),
@@ -71,7 +71,7 @@ import Yams
         }
     }
 
-    @Test func `the limits that it names are those of the code`() throws {
+    @Test func `the documented limits are those of the code`() throws {
         let text = try String(contentsOf: Self.file, encoding: .utf8)
         #expect(text.contains("At most \(InstallationBody.maximumSize) bytes"))
         #expect(text.contains("At most \(RegistrationBody.maximumSize) bytes"))

@@ -7,18 +7,18 @@ import TokenEncryption
 
 @testable import TokenRegistry
 
-/// On a table too large to be read through, no statement of the hot paths does.
+/// On a large table, no statement of the hot paths reads the whole table.
 @Suite(.timeLimit(.minutes(2))) struct QueryPlanTests {
     typealias Fixture = StoreFixture
     static let size = 60_000
-    /// The end of a step of about 1000.
+    /// The end of a step of about 1000 rows.
     private static let sixtyFourth = UUID(uuidString: "04000000-0000-0000-0000-000000000000")!
 
-    /// A table of `size` registrations: a third in the past, half with an installation.
+    /// Fills the table: a third of the registrations have ended, half have an installation.
     private static func fill(_ pool: PostgresPool) async throws {
         for start in stride(from: 0, to: size, by: 10_000) {
             try await pool.transaction { transaction in
-                // A bulk load announces nothing.
+                // Suppress events for the bulk load.
                 try await transaction.execute("SET LOCAL session_replication_role = replica")
                 try await transaction.execute(
                     """
@@ -35,7 +35,7 @@ import TokenEncryption
         try await pool.execute("ANALYZE registry.registration")
     }
 
-    /// The statements of a campaign's steps.
+    /// The statements of campaign steps.
     private static func walks(_ users: [AppUser]) -> [(String, SQL)] {
         let notification = AudienceFixture.notification(.everyone, devices: DeviceFilter(locale: ["de"]))
         let campaign = Campaign(notification: notification, audience: notification.audience!, cutOff: Date())
@@ -51,8 +51,8 @@ import TokenEncryption
         ]
     }
 
-    /// Half a table of members, and a campaign's list.
-    @Test func `memberships are found by an index too`() async throws {
+    /// With half a table of members, and a campaign's list.
+    @Test func `memberships are found by an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await pool.execute(
                 """
@@ -93,8 +93,8 @@ import TokenEncryption
         }
     }
 
-    /// Nearly all memberships are one app's, and a third was left long ago.
-    @Test func `what was left, and what is long over, is found by an index`() async throws {
+    /// With nearly all memberships in one app, a third of them ended.
+    @Test func `ended memberships and old records are found by an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await pool.execute(
                 """
@@ -147,7 +147,7 @@ import TokenEncryption
         try await pool.query("EXPLAIN \(statement)").map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
     }
 
-    @Test func `every statement of the hot paths finds its rows by an index`() async throws {
+    @Test func `every statement of the hot paths uses an index`() async throws {
         try await Fixture.withStore { _, pool in
             try await Self.fill(pool)
             let claims = (0..<200).map {
@@ -227,7 +227,7 @@ import TokenEncryption
         }
     }
 
-    @Test func `a plan that does read the table through would be found`() async throws {
+    @Test func `a sequential scan would be detected`() async throws {
         try await Fixture.withStore { _, pool in
             try await Self.fill(pool)
             let plan = try await Self.plan("SELECT * FROM registry.registration WHERE token = 'x'", pool)
@@ -235,8 +235,8 @@ import TokenEncryption
         }
     }
 
-    /// So registering again, which every launch of every app does, rewrites no index (HOT).
-    @Test func `no index holds what changes with each registration`() async throws {
+    /// Registering again at each app launch thus changes no index (a heap-only update).
+    @Test func `no index has a column that changes with each registration`() async throws {
         try await Fixture.withStore { _, pool in
             let indexes = try await pool.query("SELECT indexdef FROM pg_indexes WHERE tablename = 'registration'")
                 .map { try $0.decode(String.self, at: 0) }

@@ -9,15 +9,15 @@ import Testing
 
 @testable import TokenRegistry
 
-/// One app's flood in the registry's queues and another app's message, on a real broker and a real database.
+/// A flood of one app and messages of another in the registry's queues, on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .serialized, .timeLimit(.minutes(4)))
 struct RegistryFairnessTests {
-    /// How long a message of a quiet app may take through the registry while another app floods.
+    /// Maximum time for a message of a quiet app through the registry while another app floods.
     private static let bound = Duration.seconds(2)
     private static let flood = 20_000
     private static let (loud, quiet) = (AppID(rawValue: "loud")!, AppID(rawValue: "quiet")!)
     private static let apps = [loud, quiet]
-    /// Of a process with the usual pool: an app has three queues in it (`TokenRegistryApp`).
+    /// The policy of a process with the default pool: an app has three queues in it (`TokenRegistryApp`).
     private static let policy: @Sendable (WorkQueue) -> StagePolicy = {
         $0.app == nil ? StagePolicy() : .perApp(connections: 4, queues: 3)
     }
@@ -50,7 +50,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    /// It is announced to listeners in that time, too.
+    /// Its event is also published in that time.
     @Test func `a device of one app is registered within two seconds while 20,000 commands of another wait`()
         async throws
     {
@@ -76,7 +76,7 @@ struct RegistryFairnessTests {
         }
     }
 
-    /// Publishes the flood, starts the services, and measures five messages of the quiet app, one after the other.
+    /// Publishes the flood, starts the services, and measures five messages of the quiet app in sequence.
     private static func measure(
         _ place: Place, _ services: [any Service], backlog: WorkQueue, flood message: (Int) throws -> AMQPMessage,
         quiet: @escaping @Sendable (Int) throws -> AMQPMessage,
@@ -132,7 +132,7 @@ struct RegistryFairnessTests {
         Trace(id: DerivedID.uuid5(DerivedID.namespace, [app.rawValue, "\(number)"]), correlation: "e", causation: "e")
     }
 
-    /// To one of a hundred users, each with a device.
+    /// A notification to one of a hundred users, each with a device.
     private static func notification(_ app: AppID, _ number: Int, _ lane: Lane) throws -> AMQPMessage {
         let trace = trace(app, number)
         let user = app == loud ? number % 100 : 0

@@ -11,13 +11,13 @@ import Testing
 
 @testable import TokenRegistry
 
-/// What is turned away before anybody looks into it.
+/// Requests rejected before they are processed.
 @Suite(.timeLimit(.minutes(2))) struct RequestLimitTests {
     private static let installation = "/v1/installations/phone"
     private static let installationBody = ByteBuffer(
         string: #"{"registrations":[{"kind":"fid","token":"f"}]}"#)
 
-    @Test func `a user who asks too often is told when to come again, and others are served`() async throws {
+    @Test func `a user with too many requests gets Retry-After, and others are served`() async throws {
         let (often, other) = (
             try await BearerKeys.shared([:]), try await BearerKeys.shared(["sub": "other"])
         )
@@ -81,7 +81,7 @@ import Testing
                                 headers: asOperator
                             ) { $0.status.code }
                         }
-                        // A deactivation waits for the row.
+                        // A deactivation waits for the row lock.
                         let waiting = try await pool.transaction { transaction in
                             try await transaction.execute("SELECT FROM registry.registration FOR UPDATE")
                             let waiting = (0..<TokenRegistryApp.operatorConnections).map { _ in Task(operation: ask) }
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a body that says that it is not JSON is 415`() async throws {
+    @Test func `a body with another content type than JSON gets 415`() async throws {
         let token = try await BearerKeys.shared([:])
         let types: [(String?, Bool)] = [
             ("application/json", true), ("Application/JSON; charset=utf-8", true), (nil, true), ("text/plain", false),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TokenRegistry
 
-/// The registry's schema in a database of the test's own.
+/// The registry's schema in a database for each test.
 enum StoreFixture {
     static func withStore<R: Sendable>(
         devicesPerUser: Int = RegistrationStore.usualDevicesPerUser, tokens: TokenKeys = .none,
@@ -35,12 +35,12 @@ enum StoreFixture {
 }
 
 extension RegistrationStore {
-    /// The rows of a user's device history, all of which can be read.
+    /// A user's device history; all rows must be readable.
     func records(of user: AppUser) async throws -> [RegistrationRecord] {
         try await history(of: user).map { try #require($0.record) }
     }
 
-    /// The tokens that a send to the user would go to.
+    /// The tokens of pushes to the user.
     func tokens(of user: String, app: AppID = StoreFixture.app) async throws -> [String] {
         let key = StoreFixture.user(user, app: app)
         return try await devices(of: [key])[0].map(\.token.secret).sorted()

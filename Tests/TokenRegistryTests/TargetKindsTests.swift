@@ -21,7 +21,7 @@ import Testing
         ("pushtotalk", .pushToTalk), ("widgets", .widgets), ("controls", .controls), ("liveactivity", .liveActivity),
         ("not-known-here", .alert),
     ])
-    func `a push type goes to tokens of its own kind`(pushType: String?, kind: RegistrationKind) {
+    func `a push type goes to tokens of its kind`(pushType: String?, kind: RegistrationKind) {
         let selection = TargetKinds(Self.content(pushType))
         #expect(RegistrationKind.allCases.filter { $0.provider == .apns && selection.includes($0) } == [kind])
     }
@@ -31,7 +31,7 @@ import Testing
         #expect(TargetKinds(Self.content("liveactivity", event: "end")).apns == .liveActivity)
     }
 
-    @Test func `FCM gets what is not Apple's alone, and what is made for it`() {
+    @Test func `FCM gets content that is not only for Apple, and content with an FCM block`() {
         let fcm = RegistrationKind.allCases.filter { $0.provider == .fcm }
         #expect(fcm.count == 3)
         for pushType in [nil, "voip", "pushtotalk"] {
@@ -60,7 +60,7 @@ import Testing
         #expect(used([registration(.fcmToken, "phone", day: 0)]) == [.fcmToken])
     }
 
-    @Test func `a FID is addressed as one, and a topic of its own makes a push of its own`() {
+    @Test func `a FID is marked as one, and an own topic makes an own push`() {
         var fid = PushPlanTests.registration("a", "f", .fcm)
         fid.kind = .fid
         var other = PushPlanTests.registration("a", "02")
@@ -73,7 +73,7 @@ import Testing
         #expect(Set(plan.pushes.map(\.trace.id)).count == 3)
     }
 
-    @Test func `who has only devices of another kind hears of it as of none`() {
+    @Test func `a user with only devices of another kind gets no-device`() {
         var voip = PushPlanTests.registration("a", "01")
         voip.kind = .voip
         let plan = PushPlanTests.plan(PushPlanTests.notification(to: ["a"]), [voip])
@@ -81,7 +81,7 @@ import Testing
         #expect(plan.outcomes.flatMap(\.outcomes).map(\.answer) == [.skipped(reason: "no-device")])
     }
 
-    @Test func `of several activities the one of the scope is meant, and other phones are not asked for one`() {
+    @Test func `a scope selects one of several activities, and FCM phones need no scope`() {
         func activity(_ token: String, _ scope: String?) -> Registration {
             var one = PushPlanTests.registration("a", token)
             (one.kind, one.scope) = (.liveActivity, scope)
@@ -103,7 +103,7 @@ import Testing
         #expect(told("match-3") == [])
     }
 
-    @Test func `what is followed at a provider is one push with one target, and nobody is looked up`() {
+    @Test func `a broadcast is one push with one target, without a lookup`() {
         var notification = PushPlanTests.notification(to: [])
         notification.broadcast = Broadcast(
             notification: DerivedID.uuid5(DerivedID.namespace, ["b"]),

@@ -2,7 +2,7 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    /// How a rule's notifications are delivered.
+    /// Reads `how`: the delivery options of a rule.
     func options(_ field: Field, _ shapes: [EventShape]) -> Rule.DeliveryOptions? {
         let keys = [
             "as", "lane", "sound", "badge", "category", "thread", "interruption-level", "expires-after", "collapse-key",
@@ -26,7 +26,7 @@ extension RuleFileReader {
             apns: table["apns"].flatMap { apns($0) }, fcm: table["fcm"].flatMap { fcm($0) })
     }
 
-    /// The word that stands for how much a person has not read.
+    /// Whether the badge is `unread`: the number of unread inbox items.
     private func isUnread(_ field: Field) -> Bool {
         guard case .scalar(let scalar) = field.node else { return false }
         return ScalarValue.json(scalar) == .string("unread")
@@ -48,7 +48,7 @@ extension RuleFileReader {
         var headers: [String: String]?
         for (name, value) in table["headers"].flatMap(members) ?? [] {
             guard name.hasPrefix("apns-"), name != "apns-id" else {
-                report(value, "only apns-* headers can be set here, and apns-id is derived")
+                report(value, "only apns-* headers except apns-id can be set here")
                 continue
             }
             headers = headers ?? [:]
@@ -73,7 +73,7 @@ extension RuleFileReader {
         return flag
     }
 
-    /// An object that is laid over what a sender rendered, as it stands here.
+    /// Reads an object that the sender merges into the provider's message, without variables.
     private func verbatim(_ field: Field) -> JSONValue? {
         guard let value = json(field) else { return nil }
         guard case .object = value else {
@@ -81,7 +81,7 @@ extension RuleFileReader {
             return nil
         }
         if value.holdsBraces {
-            report(field, "what stands here is taken verbatim: {{variables}} belong under “say”")
+            report(field, "this value is sent verbatim: use {{variables}} only under “say”")
         }
         return value
     }

@@ -2,8 +2,9 @@ import FoundationEssentials
 import PushProtocol
 
 extension RuleFileReader {
-    /// Tries every rule on the examples of its events: one that no example wakes is dead, and one that cannot say what it
-    /// should about an example cannot say it about an event either.
+    /// Tests every rule on the examples of its events.
+    ///
+    /// Reports rules that match no example, and rules that cannot be rendered for an example that they match.
     func check(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         let tried = Self.withoutAttributes(ruleSet)
         let awake = examples(in: catalog, thatWake: tried)
@@ -25,7 +26,7 @@ extension RuleFileReader {
         }
     }
 
-    /// Asked of all rules at once, whose index spares trying each on the examples of all others.
+    /// Returns the matching examples of each rule. The rule set's index avoids testing every rule on every example.
     private func examples(
         in catalog: [String: EventShape], thatWake ruleSet: RuleSet
     ) -> [String: [DomainEvent]] {
@@ -39,7 +40,7 @@ extension RuleFileReader {
         return awake
     }
 
-    /// Examples have data only, so what a rule asks of source and subject is not tried.
+    /// Returns the rules without conditions on source and subject, because examples have only data.
     private static func withoutAttributes(_ ruleSet: RuleSet) -> RuleSet {
         let rules = ruleSet.rules.map { rule in
             var rule = rule
@@ -49,7 +50,7 @@ extension RuleFileReader {
         return RuleSet(app: ruleSet.app, version: ruleSet.version, events: [], defaults: ruleSet.defaults, rules: rules)
     }
 
-    /// Tries on the examples what events tell about people.
+    /// Tests the events about users (`presence`, `reads`, `groups`, `done`) on their examples.
     func checkSignals(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         for source in ruleSet.memberships {
             tryExamples(source.when, source.place, catalog, ruleSet.app, source.signal)

@@ -4,9 +4,9 @@ import Yams
 extension RuleFileReader {
     private static let wordingKeys = ["title", "subtitle", "body", "deep-link", "image", "data", "preview"]
 
-    /// What a rule says, in all of its languages.
+    /// Reads `say` in all of its languages.
     ///
-    /// - Parameter isWhole: whether it is of a rule, and not of a summary, which is always an alert.
+    /// - Parameter isWhole: whether it belongs to a rule. A digest's `say` has no `payload` and no `live-activity`.
     func messageTemplate(_ field: Field, _ shapes: [EventShape], isWhole: Bool = false) -> Rule.MessageTemplate? {
         let own = isWhole ? ["payload", "live-activity"] : []
         guard let table = table(field, keys: RuleFileReader.wordingKeys + ["languages"] + own) else { return nil }
@@ -39,13 +39,13 @@ extension RuleFileReader {
             preview: table["preview"].flatMap { preview($0) })
     }
 
-    /// What strangers may read: the same for every event.
+    /// Reads `preview`: fixed texts without data of the event.
     private func preview(_ field: Field) -> Rule.MessageTemplate.Preview? {
         table(field, keys: ["title", "body"]).map { table in
             func fixed(_ key: String, limit: Int) -> Template? {
                 guard let field = table[key], let template = template(field, [], limit: limit) else { return nil }
                 if !template.tags.isEmpty {
-                    report(field, "a preview is what strangers may read: it has no variables")
+                    report(field, "a preview takes no variables, because strangers may read it")
                 }
                 return template
             }
@@ -54,7 +54,7 @@ extension RuleFileReader {
         }
     }
 
-    /// A text with variables.
+    /// Reads a text with variables.
     func template(_ field: Field, _ shapes: [EventShape], limit: Int = .max) -> Template? {
         guard !field.node.isBareTemplate else {
             report(field, RuleFileReader.unquoted)
@@ -74,14 +74,14 @@ extension RuleFileReader {
         }
     }
 
-    /// The members of `data`.
+    /// Reads the members of `data`.
     private func data(_ field: Field, _ shapes: [EventShape]) -> [DataTemplate.Member]? {
         members(field)?.compactMap { name, value in
             dataTemplate(value, shapes).map { DataTemplate.Member(name: name, value: $0) }
         }
     }
 
-    /// JSON with variables.
+    /// Reads JSON with variables.
     func dataTemplate(_ field: Field, _ shapes: [EventShape]) -> DataTemplate? {
         switch field.node {
         case .sequence: return list(field).map { .array($0.compactMap { dataTemplate($0, shapes) }) }
@@ -100,8 +100,10 @@ extension RuleFileReader {
         }
     }
 
-    /// Reports variables that no example of the event has. Inside a section a name may belong to the section's own
-    /// object, so there only names that the event has at its top are followed.
+    /// Reports variables that no example of the event has.
+    ///
+    /// Inside a section, a name can be a member of the section's object. There, only paths that start with a top-level
+    /// member of an example are checked.
     private func check(_ tags: [TemplateTag], _ shapes: [EventShape], _ field: Field) {
         for tag in tags where tag.kind != .close && tag.path != "." && !tag.isForm {
             let top = String(tag.path.prefix { $0 != "." })

@@ -1,10 +1,10 @@
 import PushProtocol
 import Yams
 
-// MARK: - What a file says about everybody
+// MARK: - zone, language, types, caps
 
 extension RuleFileReader {
-    /// The members of a file that hold for all of its rules.
+    /// Reads the settings that apply to all rules of a file.
     func defaults(_ table: [String: Field]) -> AppDefaults {
         AppDefaults(
             zone: table["zone"].flatMap { zone($0) } ?? .utc,
@@ -39,7 +39,7 @@ extension RuleFileReader {
             let type = PreferenceType(
                 about: table["about"].flatMap { text($0) } ?? "", isOn: table["default"].flatMap(onOrOff) ?? true,
                 isCritical: table["critical"].flatMap(flag) ?? false)
-            if type.isCritical, !type.isOn { report(value, "a critical type cannot be off: nobody can switch it on") }
+            if type.isCritical, !type.isOn { report(value, "a critical type is always on; remove “default: off”") }
             types[name] = type
         }
         return types
@@ -68,7 +68,7 @@ extension RuleFileReader {
 
     private func isName(_ name: String, _ field: Field) -> Bool {
         if TemplateTag.isPath(name), !name.contains(".") { return true }
-        report(field, "a name is of letters, digits, “_” and “-”")
+        report(field, "a name has only letters, digits, “_” and “-”")
         return false
     }
 
@@ -79,7 +79,7 @@ extension RuleFileReader {
     }
 }
 
-// MARK: - What a rule says about its noise
+// MARK: - policy
 
 extension RuleFileReader {
     static let policyKeys = [
@@ -109,24 +109,24 @@ extension RuleFileReader {
         return policy
     }
 
-    /// What cannot be meant.
+    /// Reports keys of a policy that contradict each other.
     private func checkSense(_ policy: Rule.Policy, _ table: [String: Field], _ defaults: AppDefaults) {
         if let overflow = table["surplus"], policy.caps.isEmpty {
-            report(overflow, "without “caps” there is no surplus")
+            report(overflow, "“surplus” needs “caps”")
         }
         if let inbox = table["inbox"], !policy.inbox {
             let losing = policy.caps.isEmpty ? nil : "surplus"
             if losing != nil, policy.overflow == .inbox {
-                report(inbox, "what a cap does not allow would be lost; keep it in the inbox, or say “surplus: hold”")
+                report(inbox, "notifications over a cap would be lost; use “inbox: true” or “surplus: hold”")
             }
             if policy.quietHours == .inbox {
-                report(inbox, "what comes in quiet hours would be lost; say “quiet-hours: hold” or “silent”")
+                report(inbox, "notifications in quiet hours would be lost; use “hold” or “silent”")
             }
         }
         guard let type = policy.type, defaults.types[type]?.isCritical == true else { return }
         for key in ["mutes", "presence", "caps", "quiet-hours", "digest"] {
             if let field = table[key] {
-                report(field, "“\(type)” is critical: it is pushed past mutes, presence, caps and quiet hours")
+                report(field, "“\(type)” is critical, so this key does not apply")
             }
         }
     }

@@ -2,8 +2,8 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// A backend registers a device for its user, with an API key that is for `devices:register`. The key is for one app or for
-/// all; the query names the app and the user.
+/// Endpoints by which a backend registers devices of its users, with an API key for `devices:register`. The query names
+/// the app and the user.
 struct BackendRoutes: Sendable {
     private let devices: DeviceRegistrar
     private let keys: APIKeyAuthenticator

@@ -2,7 +2,7 @@ import HTTPAuth
 import HTTPTypes
 import PushProtocol
 
-/// Registers single tokens and ends them, for a user's own client and for a backend with an API key.
+/// Registers and ends single tokens, for a user's client and for a backend with an API key.
 struct DeviceRegistrar: Sendable {
     private let store: RegistrationStore
     private let memberships: MembershipStore
@@ -16,11 +16,11 @@ struct DeviceRegistrar: Sendable {
 
     /// Registers a token, and subscribes its user to the body's `type`.
     ///
-    /// - Returns: whether the user did not have the device before.
+    /// - Returns: whether the device is new to the user.
     func register(
         _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
     ) async throws -> Bool {
-        // First: a topic that the user cannot join is refused before anything is registered.
+        // First, so that nothing is registered if the user cannot join the topic.
         if let topic = body.topic { try await join(topic, owner) }
         do {
             return try await registering.register(body.claim(of: owner, on: installation))
@@ -29,9 +29,9 @@ struct DeviceRegistrar: Sendable {
         }
     }
 
-    /// Signs a user out of a token, and takes the user out of the topic that the body's `type` names.
+    /// Signs a user out of a token, and removes the user from the topic of the body's `type`.
     ///
-    /// - Returns: how many registrations were changed.
+    /// - Returns: the number of changed registrations.
     func unregister(
         _ body: RegistrationBody, of owner: AppUser, on installation: InstallationID?
     ) async throws -> Int {
@@ -53,7 +53,7 @@ struct DeviceRegistrar: Sendable {
 }
 
 extension RegistrationBody {
-    /// The claim of this body.
+    /// The registration request of this body.
     fileprivate func claim(of owner: AppUser, on installation: InstallationID?) -> RegistrationRequest {
         var claim = RegistrationRequest(
             app: owner.app, user: owner.user, provider: provider, environment: environment, token: token,
@@ -64,12 +64,12 @@ extension RegistrationBody {
 }
 
 extension APIError {
-    /// A user may join no further topic or tag.
+    /// The user has the maximum of topics and tags.
     static let tooManyGroups = APIError(
         status: .unprocessableContent,
         message:
             """
-            you are in \(MembershipStore.mostGroups) topics and tags, or have left \
-            \(MembershipStore.mostRemembered) lately, which is the most
+            you have \(MembershipStore.mostGroups) topics and tags, the maximum, or \
+            \(MembershipStore.mostRemembered) including those left recently; leave one, or try again later
             """)
 }

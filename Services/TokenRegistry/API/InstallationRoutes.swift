@@ -3,11 +3,10 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/installations`: what the caller has registered, one app on one device at a time; and `/v1/registrations`, to end a
-/// single one.
+/// `/v1/installations`: the caller's registrations by installation. `/v1/registrations`: ends a single one.
 ///
-/// The bearer token says who and in which app, so nobody sees, changes or ends what is another's. Whoever puts an
-/// installation that was another's takes it over, as with every registration.
+/// The bearer token names the user and the app, so that callers reach their own registrations only. A `PUT` of another
+/// user's installation takes it over, as any registration does.
 struct InstallationRoutes: Sendable {
     private let store: RegistrationStore
     private let gate: BearerAuthenticator
@@ -91,9 +90,9 @@ struct InstallationRoutes: Sendable {
 }
 
 extension JSONValue {
-    /// `records` are those of one installation.
+    /// - Parameter records: of one installation.
     fileprivate static func installation(_ id: InstallationID, _ records: [RegistrationRecord]) -> JSONValue {
-        // What was said last of the device is what it is.
+        // The latest registration has the current device data.
         let latest = records.max { $0.registration.registeredAt < $1.registration.registeredAt }
         return [
             "id": .string(id.rawValue),
@@ -104,7 +103,7 @@ extension JSONValue {
         ]
     }
 
-    /// `records` are in the order of their installations, those without one last.
+    /// - Parameter records: grouped by installation, with those without one last.
     fileprivate static func installations(_ records: [RegistrationRecord]) -> JSONValue {
         var named: [(id: InstallationID, records: [RegistrationRecord])] = []
         var nameless: [RegistrationRecord] = []
@@ -127,7 +126,7 @@ extension JSONValue {
 }
 
 extension RegistrationRecord {
-    /// What its user sees of a registration; the token masked, as nothing here hands tokens out.
+    /// A registration as its user sees it, with a masked token.
     fileprivate var own: JSONValue {
         [
             "id": .string(registration.device.uuidString.lowercased()),

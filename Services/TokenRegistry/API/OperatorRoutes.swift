@@ -3,8 +3,8 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// What an operator or a server may ask, with an API key that is for it: a user's devices, their end, the end of all that is
-/// known of a user, and how many devices there are. Tokens are masked.
+/// The operator API, authorised by API keys: reads, deactivates and erases devices, and counts registrations. Tokens
+/// are masked.
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
     private let keys: APIKeyAuthenticator

@@ -3,12 +3,12 @@ import HTTPTypes
 import Hummingbird
 import PushProtocol
 
-/// The two endpoints that the mobile clients call, to the letter:
-/// `POST /api/notifications/push/register` and `…/unregister`, answered `{"success":…,"error":…}`.
+/// The two endpoints that the mobile clients call: `POST /api/notifications/push/register` and `…/unregister`, answered
+/// with `{"success":…,"error":…}`.
 ///
-/// A user registers only their own devices: the bearer token names the user and the app. A client that names its
-/// installation in `X-Client-Id` has its earlier token replaced by a new one. With a `type` in the body the user also
-/// subscribes to that topic, or leaves it.
+/// The bearer token names the user and the app, so that users register their own devices only. With an installation in
+/// `X-Client-Id`, a new token replaces the installation's earlier one. With a `type` in the body, the user also joins
+/// or leaves that topic.
 struct RegistrationRoutes: Sendable {
     private let devices: DeviceRegistrar
     private let gate: BearerAuthenticator
@@ -34,7 +34,7 @@ struct RegistrationRoutes: Sendable {
         }
     }
 
-    /// - Parameter carryOut: returns how many registrations it changed.
+    /// - Parameter carryOut: returns the number of changed registrations.
     private func answer(
         _ request: Request, _ context: BasicRequestContext,
         carryOut: (RegistrationBody, AppUser, InstallationID?) async throws -> Int
@@ -78,7 +78,7 @@ extension HTTPField.Name {
 }
 
 extension Response {
-    /// The body that the mobile clients expect, whatever happened.
+    /// The error body that the mobile clients expect.
     fileprivate static func registration(_ refusal: APIError) -> Response {
         json(refusal.status, ["success": false, "error": .string(refusal.message)], headers: refusal.headers)
     }

@@ -4,12 +4,12 @@ import Hummingbird
 import NIOCore
 import PushProtocol
 
-/// Everything that the registry serves over HTTP, which is what `openapi.yaml` says it is.
+/// The HTTP API, documented in `openapi.yaml`.
 enum RegistryAPI {
     /// - Parameters:
-    ///   - operators: the store that operators' questions use; it has a pool of its own, so that they cannot keep devices
-    ///     and stages from theirs. `nil`: `store`.
-    ///   - changes: how many registrations a user may begin and end.
+    ///   - operators: the store of the operator API. It has its own pool, so that operators cannot block devices and
+    ///     stages. `nil`: `store`.
+    ///   - changes: limits how many registrations a user begins and ends.
     ///   - apps: the configured apps, for which a backend may register devices; `nil`: any.
     static func router(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
@@ -22,7 +22,7 @@ enum RegistryAPI {
         return router
     }
 
-    /// The routes alone, without the refusals of other methods.
+    /// The documented routes, without the 405 routes for other methods.
     static func routes(
         store: RegistrationStore, operators: RegistrationStore? = nil, gate: BearerAuthenticator,
         keys: APIKeyAuthenticator,

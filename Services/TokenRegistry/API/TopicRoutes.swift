@@ -2,8 +2,7 @@ import HTTPAuth
 import Hummingbird
 import PushProtocol
 
-/// `/v1/topics`: what the caller subscribes to (seed 001). The bearer token says who and in which app. What is muted is no
-/// business of the registry's: that is a preference.
+/// `/v1/topics`: the topics that the caller subscribes to. Muted topics are preferences, which rules serves.
 struct TopicRoutes: Sendable {
     private let store: MembershipStore
     private let gate: BearerAuthenticator
@@ -24,7 +23,7 @@ struct TopicRoutes: Sendable {
         group.put { request, context in
             await gate.answer(request, context) { caller in
                 let change = try change(of: caller, context, joins: true)
-                // The database's clock is never behind what it has written itself: only the limit is left.
+                // A change with the database's time is never too old, so only the limit can reject it.
                 guard try await store.apply([change]) == 1 else {
                     throw APIError.tooManyGroups
                 }

@@ -1,11 +1,11 @@
 import PushProtocol
 
 extension [Registration] {
-    /// Of an FCM registration token and a FID of the same installation, the one to use: the FID, which replaces tokens, with
-    /// the token as its fallback. The token is used where it was registered a day later or more, by a build that went back
-    /// to tokens (`push-protocols` C.1), and where the FID or its cohort is suspended.
+    /// Selects a FID or a registration token for each installation that has both. The FID is used, with the token as
+    /// its fallback. The token is used if it was registered a day or more after the FID, by an app build that returned
+    /// to tokens, or if the FID or its cohort is suspended.
     ///
-    /// A client that gives its registration token for a FID (firebase-ios-sdk #16429) is tried by both names.
+    /// Some clients send a registration token as a FID (firebase-ios-sdk #16429). It is then tried as both.
     func withoutSecondAddresses(_ fids: FIDPreference = FIDPreference()) -> [Registration] {
         guard contains(where: { $0.kind == .fid }) else { return self }
         var latest: [InstallationID: [RegistrationKind: Registration]] = [:]
@@ -36,12 +36,12 @@ extension [Registration] {
 }
 
 extension Registration {
-    /// Whether `token` is used in place of this FID.
+    /// Whether to use `token` instead of this FID.
     fileprivate func yields(to token: Registration, _ fids: FIDPreference) -> Bool {
         token.registeredAt - registeredAt >= .seconds(86_400) || fids.isSuspended(self)
     }
 
-    /// This FID as it is used without another registration beside it.
+    /// The FID as used without a token beside it.
     fileprivate func alone(_ fids: FIDPreference) -> Registration {
         guard token.isRegistrationToken else { return self }
         var one = self

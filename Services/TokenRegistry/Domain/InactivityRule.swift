@@ -1,10 +1,10 @@
-/// When a device counts as gone because nothing was heard of it (`push-protocols` B.8).
+/// The times after which unseen devices are stale (`Shared/Providers/ProviderFacts.md`, B.8 Stale tokens).
 enum InactivityRule {
-    /// Unseen for so long, a registration is flagged; pushes go to it all the same.
+    /// Unseen time after which a registration is flagged. Pushes are still sent to it.
     static let flagAfter = Duration.seconds(30 * 86_400)
-    /// Unseen for so long, FCM has expired a token on Android and refuses it: it ends here too. APNs has no such rule,
-    /// and says itself when a token is gone; the tokens of browsers and iPhones are not Android's.
+    /// Unseen time after which FCM rejects an Android token, so its registration ends. APNs, web and iOS tokens have no
+    /// such limit.
     static let endAfter = Duration.seconds(270 * 86_400)
-    /// For so long it is remembered who was erased, so that what they registered before and comes late is refused.
+    /// How long an erasure is kept, to reject late registrations from before it.
     static let forgetAfter = Duration.seconds(30 * 86_400)
 }

@@ -1,15 +1,15 @@
 import PushProtocol
 
-/// The body of `PUT /v1/installations/{installation}`: all that one app on one device has.
+/// The body of `PUT /v1/installations/{installation}`: all registrations of one app on one device.
 ///
 ///     {"locale": "de-CH", "time_zone": "Europe/Zurich", "app_version": "4.2", "registrations": [
 ///         {"kind": "alert", "token": "<device token>", "environment": "production"},
 ///         {"kind": "live-activity", "token": "…", "environment": "production", "scope": "match-17"},
 ///         {"kind": "fid", "token": "<FID>", "platform": "ios"}]}
 ///
-/// Strict: a member that is not known is refused by its path, as a misspelt one would change nothing and say nothing.
+/// Strict: rejects unknown members with their path, since a misspelt one would have no effect.
 struct InstallationBody: Hashable, Sendable {
-    /// The largest accepted body, in bytes: as many registrations as there may be, with the longest tokens.
+    /// Maximum body size in bytes: the maximum number of registrations with the longest tokens.
     static let maximumSize = 160 * 1024
     static let maximumRegistrations = 32
 
@@ -18,8 +18,7 @@ struct InstallationBody: Hashable, Sendable {
     let appVersion: String?
     let registrations: [Entry]
 
-    /// One token of the installation. What only APNs knows is absent for FCM: environment, topic, scope; and of APNs' there is
-    /// nothing to say about the platform.
+    /// One token of the installation. FCM tokens have no environment, topic or scope; APNs tokens no platform.
     struct Entry: Hashable, Sendable {
         var kind: RegistrationKind
         var token: DeviceToken
@@ -29,7 +28,7 @@ struct InstallationBody: Hashable, Sendable {
         var platform: DevicePlatform?
     }
 
-    /// Reads and checks a body; the error names the member, and never quotes a token.
+    /// Decodes and validates a body. Errors name the member and never quote a token.
     init(_ body: [UInt8]) throws(WireError) {
         let value = try WireCoding.decode(JSONValue.self, from: body, maximumSize: Self.maximumSize)
         let members = try JSONObjectReader(
@@ -49,7 +48,7 @@ struct InstallationBody: Hashable, Sendable {
         self.registrations = registrations
     }
 
-    /// Where the body contradicts itself: one token, or one place for a token, given twice.
+    /// The first repeated token, or repeated kind and scope.
     var contradiction: WireError? {
         var tokens: [Token: Int] = [:]
         var slots: [Slot: Int] = [:]
@@ -61,13 +60,13 @@ struct InstallationBody: Hashable, Sendable {
             if let first = slots.updateValue(n, forKey: Slot(kind: entry.kind, scope: entry.scope)) {
                 return .invalid(
                     path: "registrations[\(n)].kind",
-                    problem: "registrations[\(first)] has the same kind and scope; there is one token of each")
+                    problem: "registrations[\(first)] has the same kind and scope; send one token for each")
             }
         }
         return nil
     }
 
-    /// What a user claims by this body.
+    /// The registration requests of this body.
     func claims(of user: AppUser, on installation: InstallationID) -> [RegistrationRequest] {
         registrations.map { entry in
             var claim = RegistrationRequest(

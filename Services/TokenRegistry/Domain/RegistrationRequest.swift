@@ -1,8 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What a client claims before the registry has taken it: a registration without an id and a time of its own. What it
-/// says is all that is known afterwards; what it leaves out is forgotten.
+/// A client's request to register a device. It replaces all data of an earlier registration, including absent members.
 struct RegistrationRequest: Hashable, Sendable {
     var app: AppID
     var user: UserID
@@ -11,15 +10,15 @@ struct RegistrationRequest: Hashable, Sendable {
     var token: DeviceToken
     var kind: RegistrationKind
     var installation: InstallationID?
-    /// Tells apart what one installation may have several of, such as the id of a Live Activity.
+    /// Distinguishes several tokens of one kind on an installation, such as the id of a Live Activity.
     var scope: String?
     var topic: String?
-    /// Of FCM's alone: APNs' are Apple's.
+    /// Of FCM tokens only.
     var platform: DevicePlatform?
     var locale: String?
     var timeZone: String?
     var appVersion: String?
-    /// When the device registered; absent: when the database takes it.
+    /// The registration time; `nil`: the database's time when stored.
     var at: Timestamp?
 
     init(
@@ -29,7 +28,7 @@ struct RegistrationRequest: Hashable, Sendable {
         self.app = app
         self.user = user
         self.provider = provider
-        // FCM has one world, whatever a debug build says of itself.
+        // FCM has no sandbox.
         self.environment = provider == .fcm ? .production : environment
         self.token = token
         self.kind = kind ?? .defaultKind(for: provider)
@@ -40,15 +39,14 @@ struct RegistrationRequest: Hashable, Sendable {
 
     var owner: AppUser { AppUser(app: app, user: user) }
 
-    /// The id this claim's registration has, whoever the user is.
+    /// The registration's id. It does not depend on the user.
     var device: UUID {
         DerivedID.device(app: app, provider: provider, environment: environment, token: token)
     }
 }
 
 extension RegistrationRequest {
-    /// Reads a command's registrant, whose texts become columns here; the error names the member and never quotes a
-    /// token.
+    /// Validates a command's payload, whose members become columns. Errors name the member and never quote a token.
     init(_ registrant: RegistrationPayload, app: AppID) throws(WireError) {
         guard DeviceToken(registrant.token.secret, for: registrant.provider) == registrant.token else {
             throw .invalid(
@@ -79,15 +77,15 @@ extension RegistrationRequest {
     }
 }
 
-/// What two claims of a wave may not share.
+/// A key that occurs once in a wave: a token, a user or an installation.
 private struct Place: Hashable {
     let app: AppID
     let name: String
 }
 
 extension [RegistrationRequest] {
-    /// Splits into waves to be taken one after the other, in each of which no token, no user and no installation occurs
-    /// twice: taking a wave at once is then the same as taking its claims one by one.
+    /// Splits into waves, in each of which no token, user or installation occurs twice. Storing a wave in one statement
+    /// then equals storing its requests one by one.
     var waves: [[RegistrationRequest]] {
         var waves: [[RegistrationRequest]] = []
         var taken: [Place: Int] = [:]

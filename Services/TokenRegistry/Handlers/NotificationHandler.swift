@@ -4,7 +4,7 @@ import FoundationEssentials
 import ServiceConnections
 import ServiceKit
 
-/// Notifications to users in, pushes to devices out: one query a batch. What is to an audience becomes a campaign.
+/// Resolves notifications to users into pushes to devices. Opens a campaign for a notification to an audience.
 struct NotificationHandler: StageHandler {
     private let store: RegistrationStore
     private let campaigns: CampaignStore
@@ -13,7 +13,7 @@ struct NotificationHandler: StageHandler {
     private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
 
-    /// - Parameter apps: those that are configured; a campaign of another would find no queue.
+    /// - Parameter apps: the configured apps. A campaign of another app would have no queue.
     init(
         store: RegistrationStore, campaigns: CampaignStore, apps: Set<AppID>,
         bulkThrottle: BulkThrottle = BulkThrottle(),
@@ -64,7 +64,7 @@ struct NotificationHandler: StageHandler {
 }
 
 extension PushPlan {
-    /// The plan as messages for the bus, each with the routing key its exchange expects.
+    /// The plan's messages for the bus, with their routing keys.
     func outbound() throws(WireError) -> [Outbound] {
         var messages: [Outbound] = []
         for push in pushes {

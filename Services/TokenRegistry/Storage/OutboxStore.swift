@@ -3,50 +3,50 @@ import Messaging
 import Postgres
 import PushProtocol
 
-/// The announcements that were not published yet.
+/// The outbox: device events that are not published yet.
 struct OutboxStore: Sendable {
-    /// The most announcements that leave at once.
+    /// Maximum events published at once.
     static let batch = 500
-    /// How long a row of a kind that this build does not know waits for a newer process: as long as a revocation counts.
+    /// How long a row of a kind unknown to this build waits for a newer process: as long as a revocation is valid.
     static let patience = Duration.seconds(7 * 86_400)
 
     private let database: PostgresPool
 
     init(_ database: PostgresPool) { self.database = database }
 
-    /// The result of publishing the announcements that were lent.
+    /// The result of publishing a batch.
     struct Published: Sendable {
-        /// The numbers that the broker has confirmed.
+        /// Rows that the broker has confirmed.
         var numbers: [Int64] = []
-        /// The rows that can never be published.
+        /// Rows that can never be published.
         var dead: [DeadRow] = []
     }
 
-    /// A row that is set aside.
+    /// A row set aside because it cannot be published.
     struct DeadRow: Hashable, Sendable {
         var number: Int64
         var app: String
         /// A ``ReasonCode``.
         var reason: String
-        /// For the log: which column or member is at fault.
+        /// For the log: the faulty column or member.
         var detail: String
     }
 
     /// The result of a drain.
     struct Drained: Sendable {
-        /// How many rows were looked at.
+        /// Rows read.
         var lent: Int
-        /// How many of them were published or set aside.
+        /// Rows published or set aside.
         var settled: Int
         var dead: [DeadRow]
     }
 
-    /// Lends the oldest announcements to `publish` and deletes the ones that it returns. One process does this at a time, so
-    /// the events of a device leave in order. When it throws, or the connection breaks, all of them stay.
+    /// Passes the oldest events to `publish` and deletes the confirmed rows. One process drains at a time, so that each
+    /// device's events are published in order. All rows stay if `publish` throws or the connection breaks.
     ///
-    /// Isolates every row that cannot be read. Leaves rows of a kind that this build does not know to a newer process.
+    /// Sets unreadable rows aside. Keeps rows of an unknown kind for a newer process.
     ///
-    /// - Returns: `nil` when another process is at it.
+    /// - Returns: `nil` if another process drains.
     func drain(
         publish: @Sendable ([Announcement]) async throws -> Published
     ) async throws -> Drained? {
@@ -78,7 +78,7 @@ struct OutboxStore: Sendable {
         }
     }
 
-    /// Sets aside the rows that have waited for a newer process for ``patience``.
+    /// Sets aside rows of an unknown kind that are older than ``patience``.
     func buryUnknown() async throws -> [DeadRow] {
         let rows = try await database.query(
             """
@@ -91,12 +91,12 @@ struct OutboxStore: Sendable {
             dead.append(
                 DeadRow(
                     number: try row.decode(Int64.self, at: 0), app: try row.decode(String.self, at: 1),
-                    reason: ReasonCode.rowKindUnknown, detail: "no newer process took it within \(Self.patience)"))
+                    reason: ReasonCode.rowKindUnknown, detail: "no newer process published it within \(Self.patience)"))
         }
         return dead
     }
 
-    /// For how long the oldest announcement has been waiting; `nil` when none is.
+    /// The age of the oldest waiting event; `nil` if none waits.
     func wait() async throws(PostgresError) -> Duration? {
         try await database.query(
             "SELECT clock_timestamp() - at FROM registry.outbox WHERE dead_at IS NULL ORDER BY id LIMIT 1"
@@ -111,7 +111,7 @@ struct OutboxStore: Sendable {
         """
     }
 
-    /// Whether this build knows the words of a row that a newer release may add to.
+    /// Matches rows whose values are known to this build. A newer release may add values.
     private static var isKnown: SQL {
         """
         past = ANY (\(DeviceEvent.Change.allCases.map(\.rawValue))::text[])
@@ -128,7 +128,7 @@ struct OutboxStore: Sendable {
     }
 }
 
-/// An announcement, and its number in the outbox.
+/// A device event with its outbox row number.
 struct Announcement: Hashable, Sendable {
     let number: Int64
     let event: DeviceEvent
@@ -137,7 +137,7 @@ struct Announcement: Hashable, Sendable {
 extension DeviceEvent.Change: PostgresValue {}
 
 extension Announcement {
-    /// The same row makes the same message with the same id, however often it is published.
+    /// Decodes a row. The message id derives from the row, so a repeat has the same id.
     init(_ row: PostgresRow) throws(PostgresError) {
         number = try row.decode(Int64.self, at: 0)
         let at = Timestamp(try row.decode(Date.self, at: 5))

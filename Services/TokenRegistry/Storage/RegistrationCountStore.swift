@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// Counts registrations, a range of the primary key at a time: no statement takes long, however large the table is.
+/// Counts registrations one primary-key range at a time, so that statements stay short in large tables.
 struct RegistrationCountStore: Sendable {
-    /// The most registrations that one statement looks at.
+    /// Maximum registrations one statement reads.
     static let usualStep = 20_000
 
     private let database: PostgresPool
@@ -15,15 +15,14 @@ struct RegistrationCountStore: Sendable {
         self.step = step
     }
 
-    /// How many registrations there are of each group. Those that come or change while it counts are counted as they
-    /// were when it came by.
+    /// Counts registrations by group. Not a snapshot: each range is counted as of its own statement.
     func count() async throws(PostgresError) -> [RegistrationCounts.Group: Int] {
         var counts: [RegistrationCounts.Group: Int] = [:]
         var position: UUID? = SweepStore.first
         while let start = position {
             let end = try await database.query(SweepStore.end(of: step, after: start)).first?.decode(UUID.self, at: 0)
             for row in try await database.query(Self.range(after: start, until: end ?? SweepStore.last)) {
-                // A group that only a newer release knows is not counted here.
+                // Only a newer release knows this group. Skip it.
                 guard let group = try? RegistrationCounts.Group(row) else { continue }
                 counts[group, default: 0] += Int(try row.decode(Int64.self, at: 5))
             }

@@ -6,10 +6,10 @@ import ServiceKit
 import Synchronization
 import TokenEncryption
 
-/// The keys of `REGISTRY_TOKEN_KEYS_FILE`, which may change while the process runs. ``TokenRewriter`` reads the file again
-/// every few seconds, and a text under an unknown key has it read at once, at most once a second.
+/// The keys of `REGISTRY_TOKEN_KEYS_FILE`. ``TokenRewriter`` rereads the file every few seconds; a token with an
+/// unknown key rereads it at once, at most once a second.
 ///
-/// A file that is away or of no use leaves the earlier keys in force. A warning says so, once for each fault.
+/// If the file is missing or invalid, the earlier keys stay in use. Each fault is logged once as a warning.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
@@ -18,7 +18,7 @@ final class TokenKeys: Sendable {
     /// Stores tokens in clear.
     static let none = TokenKeys()
 
-    /// Between two lines of the log about tokens that cannot be decrypted.
+    /// Minimum time between two log messages about tokens that cannot be decrypted.
     static let silence = Duration.seconds(60)
 
     private struct State {
@@ -33,7 +33,7 @@ final class TokenKeys: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter path: the file; `nil`: tokens are stored in clear, and a warning says so.
+    /// - Parameter path: the key file; `nil`: tokens are stored in clear, with a warning.
     init(file path: String?, logger: Logger) throws(ConfigurationError) {
         self.path = path
         self.logger = logger
@@ -63,13 +63,13 @@ final class TokenKeys: Sendable {
         state = Mutex(State(cipher: .none, contents: []))
     }
 
-    /// Whether there is a file of keys.
+    /// Whether a key file is configured.
     var isConfigured: Bool { path != nil }
 
-    /// The keys as they were read last.
+    /// The keys that were read last.
     var cipher: TokenCipher { state.withLock { $0.cipher } }
 
-    /// The token in the text that is stored in a row. One that has none is counted.
+    /// Decrypts the stored text of a token. Counts each failure.
     func open(_ stored: String, device: UUID, app: AppID) throws(TokenCipher.DecryptionError) -> DeviceToken {
         guard TokenCipher.isSealed(stored) else { return DeviceToken(secret: stored) }
         do { return try cipher.open(stored, device: device, app: app) } catch {
@@ -80,10 +80,10 @@ final class TokenKeys: Sendable {
         do { return try cipher.open(stored, device: device, app: app) } catch { throw note(error, device, app) }
     }
 
-    /// Reads the file again.
+    /// Rereads the file.
     ///
-    /// - Parameter pause: nothing is read within this time after the last reading.
-    /// - Returns: whether the keys are others than before.
+    /// - Parameter pause: minimum time since the last read.
+    /// - Returns: whether the keys have changed.
     @discardableResult
     func refresh(after pause: Duration = .zero) -> Bool {
         guard let path else { return false }
@@ -122,7 +122,7 @@ final class TokenKeys: Sendable {
         }
         guard isNews else { return }
         logger.warning(
-            "\(Self.name) cannot be used; the earlier keys stay in force", metadata: [LogKey.reason: "\(fault)"])
+            "\(Self.name) cannot be used; the earlier keys stay in use", metadata: [LogKey.reason: "\(fault)"])
     }
 
     private func note(_ fault: TokenCipher.DecryptionError, _ device: UUID, _ app: AppID) -> TokenCipher.DecryptionError
@@ -153,7 +153,7 @@ final class TokenKeys: Sendable {
 
     private static let name = ConfigurationKey.registryTokenKeysFile.name
 
-    /// No more than a file of keys may have, and one byte.
+    /// Reads at most the maximum size of a key file plus one byte.
     private static func contents(of path: String) -> [UInt8]? {
         guard let file = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? file.close() }

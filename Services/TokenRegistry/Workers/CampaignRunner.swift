@@ -9,25 +9,26 @@ import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 
-/// Works off campaigns. A step takes a cursor and reads the next part of its audience. It publishes the pushes, then the next
-/// cursor, and then acknowledges the cursor that it took. Each publish waits for the broker's confirms (decision 89).
+/// Runs campaigns until graceful shutdown. A step takes a cursor and reads the next part of its audience. It publishes
+/// the pushes, then the next cursor, and then acknowledges its own cursor. Each publish waits for confirms (decision
+/// 89).
 ///
-/// A process that dies between two of these leaves a cursor in the queue. Another process repeats the step, with the same
-/// ids. Any number of processes may run it. Runs until graceful shutdown.
+/// If a process stops within a step, the cursor returns to the queue, and another process repeats the step with the
+/// same ids. Any number of processes may run campaigns.
 struct CampaignRunner: Service {
-    /// How many cursors a process works on at once: one step reads while another waits for the broker.
+    /// Cursors a process handles at once: one step reads while another waits for the broker.
     static let workers = 2
     /// While a sender's queue holds more messages than this, no step adds to it.
     static let backlog = 10_000
     /// How long a step waits for the database before its cursor goes to a retry queue. Shorter than the broker's
-    /// `consumer_timeout`, which is 30 minutes.
+    /// `consumer_timeout` of 30 minutes.
     static let databasePatience = Duration.seconds(600)
-    /// How often the statements of a step may time out before its cursor is dead-lettered: about two hours.
+    /// Statement timeouts of a step until its cursor is dead-lettered, after about two hours.
     static let mostTimeouts = 12
-    /// How often a message is published anew that no queue takes, before the step is postponed.
+    /// Publish attempts of an unroutable or nacked message until the step is postponed.
     static let mostPublishes = 5
 
-    /// The number of ready messages in a queue; `nil` when the broker has no such queue.
+    /// The number of ready messages in a queue; `nil` if the broker has no such queue.
     typealias QueueDepth = @Sendable (String) async throws -> Int?
 
     private let queue = WorkQueue.registryCampaigns
@@ -75,19 +76,19 @@ struct CampaignRunner: Service {
         await subscription.cancel()
     }
 
-    /// Handles one cursor, and isolates it when it cannot be handled: it never stops another one.
+    /// Handles one cursor. Dead-letters a cursor that cannot be handled, so that other campaigns continue.
     func handle(_ delivery: AMQPDelivery) async {
         do {
             let cursor: CampaignCursor
             do {
-                guard delivery.isCursor else { throw WireError.misrouted("is not that of a campaign's cursor") }
+                guard delivery.isCursor else { throw WireError.misrouted("is not a campaign cursor's") }
                 cursor = try CampaignCursor.decode(wireBody: delivery.body)
             } catch {
                 return try await setAside(delivery, nil, Reason(code: ReasonCode.cursorUnreadable, detail: "\(error)"))
             }
             try await handle(cursor, delivery)
         } catch {
-            // Cancelled, or the bus is closed: the queue has the cursor again.
+            // Cancelled, or the bus is closed: the cursor is in the queue again.
             bus.requeue([delivery.tag])
         }
     }
@@ -98,11 +99,11 @@ struct CampaignRunner: Service {
         } catch let failure where Task.isCancelled || failure is CancellationError {
             throw failure
         } catch let failure as PostgresError where failure.code == .sqlState("57014") {
-            // 57014 query_canceled: the server ended a statement of the step, and the database is not away.
+            // 57014 query_canceled: the server cancelled a statement of the step; the database is available.
             try await timedOut(cursor, delivery, failure)
         } catch let failure where failure.isTransient {
             logger.warning(
-                "A campaign's step cannot be made now; it is tried again in a few seconds",
+                "Campaign step failed for now; retrying in 5 s",
                 metadata: cursor.metadata.merging([LogKey.error: "\(failure)"]) { $1 })
             try? await steps.yield(cursor)
             try await postpone(cursor, delivery)
@@ -117,16 +118,16 @@ struct CampaignRunner: Service {
         case .later: try await postpone(cursor, delivery)
         case .wait: try await yield(cursor, delivery)
         case .finished:
-            logger.notice("A campaign is done", metadata: cursor.metadata)
+            logger.notice("Campaign is done", metadata: cursor.metadata)
             bus.acknowledge([delivery.tag])
         case .expired:
-            logger.notice("A campaign has expired", metadata: cursor.metadata)
+            logger.notice("Campaign has expired", metadata: cursor.metadata)
             bus.acknowledge([delivery.tag])
         case .step(let step):
             var told: Int64 = 0
             do {
                 guard try await hasRoom(for: step) else {
-                    // Lost, it costs a rate a moment; so does the other one below.
+                    // If releasing fails, the rate is briefly lower. The same applies below.
                     try? await steps.giveBack(step, telling: 0, of: cursor)
                     return try await yield(cursor, delivery)
                 }
@@ -143,7 +144,7 @@ struct CampaignRunner: Service {
         }
     }
 
-    /// Decides about a cursor, after waiting for its campaign's rate where that is not long.
+    /// Claims a cursor and reads its step. Waits up to 2 s for the campaign's rate limit.
     private func verdict(
         on cursor: CampaignCursor, _ delivery: AMQPDelivery
     ) async throws -> CampaignSteps.Verdict {
@@ -158,14 +159,14 @@ struct CampaignRunner: Service {
         }
     }
 
-    /// Waits while the database is away, for at most ``databasePatience``.
+    /// Waits while the database is unavailable, for at most ``databasePatience``.
     private func patiently<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
         let deadline = ContinuousClock.now + Self.databasePatience
         var isAway = false
         while true {
             do {
                 let result = try await Outage.ofDatabase { try await body() }
-                if isAway { logger.notice("The database is back; campaigns go on") }
+                if isAway { logger.notice("Database available again; campaigns continue") }
                 return result
             } catch let outage as Outage {
                 guard ContinuousClock.now < deadline else { throw outage }
@@ -182,7 +183,7 @@ struct CampaignRunner: Service {
     private func hasRoom(for step: CampaignSteps.Step) async throws -> Bool {
         for queue in step.queues.sorted() {
             guard let depth = try await depth(queue) else {
-                logger.error("A campaign waits for a queue: apply the topology", metadata: ["queue": "\(queue)"])
+                logger.error("Campaign waits for a queue; apply the topology", metadata: ["queue": "\(queue)"])
                 return false
             }
             if depth > Self.backlog { return false }
@@ -190,16 +191,16 @@ struct CampaignRunner: Service {
         return true
     }
 
-    /// Publishes all messages at once and waits for their confirms. Publishes again the ones that the broker did not take.
+    /// Publishes messages, waits for confirms, and publishes refused messages again.
     ///
-    /// - Throws: ``NotTaken`` after ``mostPublishes``, and ``Unpublishable`` for a message that the broker can never take.
+    /// - Throws: ``NotTaken`` after ``mostPublishes``, and ``Unpublishable`` for a permanently refused message.
     private func publish(_ messages: [AMQPMessage]) async throws {
         var left = messages
         for attempt in 1... {
             guard !left.isEmpty else { return }
             let answers = try await bus.publish(left)
             var refused: [AMQPMessage] = []
-            var reply = "the broker refused it (nack)"
+            var reply = "nack"
             for (message, answer) in zip(left, answers) {
                 switch answer {
                 case .confirmed: continue
@@ -218,33 +219,33 @@ struct CampaignRunner: Service {
         }
     }
 
-    /// The broker has no queue for some messages of a step, or refuses them for now.
+    /// Messages of a step have no queue, or the broker refuses them for now.
     struct NotTaken: Error, CustomStringConvertible {
         let messages: Int
         let reply: String
         var description: String {
-            "the broker did not take \(messages) messages (\(reply)); run `pushctl topology apply`"
+            "the broker refused \(messages) messages (\(reply)); run `pushctl topology apply`"
         }
     }
 
-    /// The broker can never take a message of a step.
+    /// The broker permanently refuses a message of a step.
     struct Unpublishable: Error, CustomStringConvertible {
         let reply: String
-        var description: String { "the broker can never take a message of this step (\(reply))" }
+        var description: String { "the broker permanently refuses a message of this step (\(reply))" }
     }
 
-    /// Puts a cursor into a retry queue, from which it comes back in 5 s.
+    /// Moves a cursor to the 5 s retry queue.
     private func postpone(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
         try await move(delivery, cursor, delivery.retryCopy(on: queue, to: .seconds5, attempt: 1, by: service))
     }
 
-    /// Does the same, and ends this process's turn on the range.
+    /// Moves a cursor to the 5 s retry queue and releases its lease.
     private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
         try await patiently { try await steps.yield(cursor) }
         try await postpone(cursor, delivery)
     }
 
-    /// Tries the step again later and smaller: its statements took too long. Other campaigns go on meanwhile.
+    /// Retries a step with fewer devices later, after a statement timeout. Other campaigns continue.
     private func timedOut(
         _ cursor: CampaignCursor, _ delivery: AMQPDelivery, _ timeout: PostgresError
     ) async throws {
@@ -254,17 +255,17 @@ struct CampaignRunner: Service {
                 delivery, cursor, Reason(code: ReasonCode.campaignStepTimeout, detail: timeout.description))
         }
         logger.warning(
-            "A campaign's step took too long; a smaller one is tried later",
+            "Campaign step timed out; retrying a smaller one later",
             metadata: cursor.metadata.merging([LogKey.error: "\(timeout)"]) { $1 })
         try? await steps.yield(cursor)
         let level: RetryLevel = attempt < 4 ? .seconds5 : attempt < 7 ? .minutes2 : .minutes15
         try await move(delivery, cursor, delivery.retryCopy(on: queue, to: level, attempt: attempt + 1, by: service))
     }
 
-    /// Dead-letters a cursor at once. Its range says so until an operator replays the cursor (`pushctl dead replay`).
+    /// Dead-letters a cursor at once and marks its range as halted. `pushctl dead replay` continues the range.
     private func setAside(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ reason: Reason) async throws {
         logger.error(
-            "A campaign's cursor was dead-lettered; see `pushctl campaigns show` and `pushctl dead`",
+            "Campaign cursor dead-lettered; see `pushctl campaigns show` and `pushctl dead`",
             metadata: (cursor?.metadata ?? [:]).merging([
                 LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
             ]) { $1 })
@@ -274,10 +275,10 @@ struct CampaignRunner: Service {
         DeadRows.count(in: "registry.campaign_range", because: reason.code)
     }
 
-    /// Publishes a copy of a delivery until the broker has confirmed it, and then acknowledges the delivery. A copy that the
-    /// broker can never take ends the delivery: the broker itself moves it to the dead-letter queue.
+    /// Publishes a copy of a delivery until confirmed, then acknowledges the delivery. If the broker permanently
+    /// refuses the copy, rejects the delivery, so that the broker dead-letters it.
     ///
-    /// - Parameter cursor: the cursor whose range halts then.
+    /// - Parameter cursor: the cursor whose range to halt then.
     private func move(_ delivery: AMQPDelivery, _ cursor: CampaignCursor?, _ copy: AMQPMessage) async throws {
         while true {
             let answer = try await bus.publish([copy])[0]
@@ -286,7 +287,7 @@ struct CampaignRunner: Service {
             case .returned(let code, let text) where answer.isPermanentRefusal:
                 let reply = "\(code) \(text)"
                 logger.error(
-                    "The broker can never take the copy of a cursor; the cursor is rejected to the dead-letter queue",
+                    "Broker permanently refuses a cursor's copy; rejecting the cursor to the dead-letter queue",
                     metadata: (cursor?.metadata ?? [:]).merging([LogKey.reason: "\(reply)"]) { $1 })
                 if let cursor {
                     let reason = Reason(code: ReasonCode.rejected, detail: reply)
@@ -301,8 +302,8 @@ struct CampaignRunner: Service {
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_registry_campaign_devices_total` | counter | app | devices that a campaign's push is on its way to |
-    /// | `heliograph_registry_campaign_pushes_total` | counter | app | the messages that these pushes are in |
+    /// | `heliograph_registry_campaign_devices_total` | counter | app | devices in published pushes of campaigns |
+    /// | `heliograph_registry_campaign_pushes_total` | counter | app | published pushes of campaigns |
     /// | `heliograph_registry_campaign_without_total` | counter | app | users of an audience without a device |
     private func count(_ step: CampaignSteps.Step, of cursor: CampaignCursor) {
         let dimensions = [("app", cursor.app.rawValue)]
@@ -319,7 +320,8 @@ extension CampaignCursor {
 }
 
 extension AMQPDelivery {
-    /// Whether the registry itself published it: at first, or as a retry. Other publishers hold no right to these keys.
+    /// Whether the registry published it, first or as a retry. Other publishers have no permission for these routing
+    /// keys.
     fileprivate var isCursor: Bool {
         exchange == ExchangeName.return.name
             ? routingKey == WorkQueue.registryCampaigns.name : routingKey == RoutingKey.campaignCursor
@@ -327,7 +329,7 @@ extension AMQPDelivery {
 }
 
 extension Error {
-    /// Whether the same step may succeed a little later: the database or the broker is away, or a queue is missing.
+    /// Whether the step may succeed later: the database or the broker is unavailable, or a queue is missing.
     fileprivate var isTransient: Bool {
         switch self {
         case is Outage, is AMQPError, is CampaignRunner.NotTaken: true

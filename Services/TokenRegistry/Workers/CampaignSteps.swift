@@ -4,19 +4,19 @@ import Messaging
 import PushProtocol
 import Synchronization
 
-/// What is to be done about a cursor: all of a campaign's step but the broker's part.
+/// Computes the steps of campaigns, without publishing.
 final class CampaignSteps: Sendable {
-    /// About how many devices a step tells.
+    /// Approximate devices of a step.
     static let usualSize = 4000
-    /// The same as long as people wait for what is said at once.
+    /// The same while interactive notifications arrive.
     static let smallSize = 500
-    /// How many users of a group or list a step looks at.
+    /// Maximum users of a group or list in a step.
     static let usualMembers = 2000
 
     private let store: CampaignStore
     private let fids: @Sendable () -> FIDPreference
     private let now: @Sendable () -> Timestamp
-    /// The campaigns under way; they never change.
+    /// Running campaigns. They do not change.
     private let known = Mutex<[UUID: Campaign]>([:])
 
     init(
@@ -29,13 +29,13 @@ final class CampaignSteps: Sendable {
     }
 
     enum Verdict: Sendable {
-        /// The cursor has no meaning any more.
+        /// The cursor is obsolete.
         case void
-        /// It is to come back later.
+        /// Try the cursor again later.
         case later
-        /// It may go on so much later: the campaign's rate is reached.
+        /// The campaign's rate limit is reached; try again after the duration.
         case wait(Duration)
-        /// The last range was walked to its end.
+        /// The campaign's last range has ended.
         case finished
         case expired
         case step(Step)
@@ -44,9 +44,9 @@ final class CampaignSteps: Sendable {
     /// A step, ready to be published.
     struct Step: Sendable {
         let tally: CampaignTally
-        /// The sender's queues that get something.
+        /// The sender queues of the pushes.
         let queues: Set<String>
-        /// What was taken of the campaign's rate, and the rate; absent without one.
+        /// The pushes reserved of the campaign's rate limit, and the limit; `nil` without one.
         let reserved: (count: Int, rate: Int)?
         fileprivate let outbound: [Outbound]
         fileprivate let cursor: Outbound
@@ -54,13 +54,13 @@ final class CampaignSteps: Sendable {
         /// The pushes of the step, and the outcomes of users without a device.
         func pushes(from service: String) -> [AMQPMessage] { outbound.map { $0.message(from: service) } }
 
-        /// The cursor behind the step. It is published after the broker has confirmed the pushes.
+        /// The next cursor. It is published after the broker has confirmed the pushes.
         func next(from service: String) -> AMQPMessage { cursor.message(from: service) }
     }
 
-    /// Decides about a cursor that was taken from its queue.
+    /// Claims a cursor and computes its step.
     ///
-    /// - Parameter size: about how many devices a step may tell.
+    /// - Parameter size: approximate maximum of devices.
     func next(_ cursor: CampaignCursor, redelivered: Bool, size: Int = usualSize) async throws -> Verdict {
         let upper: String?
         switch try await store.claim(cursor, redelivered: redelivered) {
@@ -81,7 +81,7 @@ final class CampaignSteps: Sendable {
         }
         var limit = campaign.audience.members == .everyone ? size : min(size, Self.usualMembers)
         if let rate = campaign.audience.rate {
-            // A second's worth at once, at most.
+            // At most the pushes of one second.
             limit = min(limit, rate)
             if let wait = try await store.reserve(limit, of: campaign.id, rate: rate) { return .wait(wait) }
         }
@@ -95,20 +95,20 @@ final class CampaignSteps: Sendable {
                 outbound: try step.plan.outbound(), cursor: next))
     }
 
-    /// After a step, made or not: what it reserved of the campaign's rate and did not use to tell devices, another may.
+    /// Returns the unused part of a step's reservation to the campaign's rate limit, after success or failure.
     func giveBack(_ step: Step, telling devices: Int64, of cursor: CampaignCursor) async throws {
         guard let (count, rate) = step.reserved else { return }
         try await store.release(count - Int(devices), of: cursor.campaign, rate: rate)
     }
 
-    /// Lets another process make the step that was this one's turn.
+    /// Releases the lease, so that another process may make the step.
     func yield(_ cursor: CampaignCursor) async throws { try await store.yield(cursor) }
 
     private func campaign(_ id: UUID) async throws -> Campaign? {
         if let campaign = known.withLock({ $0[id] }) { return campaign }
         guard let campaign = try await store.campaign(id) else { return nil }
         known.withLock { known in
-            // Those that others finished are never heard of again here.
+            // Campaigns that other processes finished are never removed otherwise.
             if known.count >= 100 { known.removeAll() }
             known[id] = campaign
         }

@@ -5,7 +5,7 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The cohorts whose FIDs are not used, read every few seconds for all pushes that this process plans.
+/// Caches the cohorts whose FIDs are not used. Rereads them every 5 seconds.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
@@ -24,13 +24,13 @@ final class FIDHalts: Service {
         self.logger = logger
     }
 
-    /// The halts that were read last; kept while the database is away.
+    /// The halts that were read last. Kept while the database is unavailable.
     var preference: FIDPreference { known.withLock { $0 } }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                // The stage reports an outage of the database.
+                // The stage reports the outage.
                 try? await self.refresh()
                 guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
             }
@@ -46,7 +46,7 @@ final class FIDHalts: Service {
         }
         for cohort in ended {
             logger.notice(
-                "The halt of this version's FIDs is over; FIDs are tried again",
+                "FID halt of an app version has ended; using its FIDs again",
                 metadata: [LogKey.app: "\(cohort.app)", "app_version": "\(cohort.version)"])
         }
         for app in apps {

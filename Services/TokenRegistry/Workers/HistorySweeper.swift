@@ -4,8 +4,8 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Deletes memberships that were left, campaigns and imports when they have been over for long (``RetentionTerms``), one
-/// small step after the other. Any number of processes may run it: each step is one's. Runs until graceful shutdown.
+/// Deletes ended memberships, campaigns and imports after their retention (``RetentionTerms``), in small steps. Any
+/// number of processes may run it; steps exclude each other. Runs until graceful shutdown.
 struct HistorySweeper: Service {
     private let store: HistoryStore
     private let now: @Sendable () async throws -> Timestamp
@@ -19,14 +19,14 @@ struct HistorySweeper: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: StaleSweeper.pace, failureMessage: "What is over cannot be deleted now",
-            recoveryMessage: "What is over is deleted again", logger: logger
+            every: StaleSweeper.pace, failureMessage: "Cannot delete old memberships, campaigns or imports; retrying",
+            recoveryMessage: "Deleting old memberships, campaigns and imports again", logger: logger
         ).runWithOwnPauses { try await step() }
     }
 
-    /// Makes one step.
+    /// Runs one step.
     ///
-    /// - Returns: how long to wait before the next.
+    /// - Returns: the time until the next step.
     func step() async throws -> Duration {
         switch try await store.advance(now: try await now()) {
         case .elsewhere: return StaleSweeper.pace
@@ -39,7 +39,7 @@ struct HistorySweeper: Service {
             DeletedRows.tell(records.imports, of: "import")
             for campaign in records.expired {
                 logger.notice(
-                    "A campaign that nobody went on with has expired", metadata: ["campaign": "\(campaign)"])
+                    "Inactive campaign has expired", metadata: ["campaign": "\(campaign)"])
             }
             return StaleSweeper.rest
         }

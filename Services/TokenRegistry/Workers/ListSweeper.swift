@@ -3,10 +3,10 @@ import Messaging
 import ServiceKit
 import ServiceLifecycle
 
-/// Deletes the lists of campaigns that are over, whoever ended them. Makes way for interactive notifications, as campaigns do.
-/// Any number of processes may run it. Runs until graceful shutdown.
+/// Deletes the user lists of ended campaigns. Slows down while interactive notifications arrive, as campaigns do. Any
+/// number of processes may run it. Runs until graceful shutdown.
 struct ListSweeper: Service {
-    /// Between two looks for lists.
+    /// Time between two rounds.
     static let pace = Duration.seconds(10)
 
     let store: CampaignStore
@@ -15,8 +15,8 @@ struct ListSweeper: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Lists of campaigns that are over cannot be deleted now",
-            recoveryMessage: "Lists of campaigns that are over are deleted again", logger: logger
+            every: Self.pace, failureMessage: "Cannot delete the lists of ended campaigns; retrying",
+            recoveryMessage: "Deleting the lists of ended campaigns again", logger: logger
         ).run {
             try await store.forgetLists { step in
                 let pause = bulkThrottle.pause(after: step)

@@ -7,17 +7,17 @@ import ServiceConnections
 import ServiceKit
 import ServiceLifecycle
 
-/// Publishes what the table announces, and forgets it once the broker has confirmed it. Any number of processes may run
-/// it: one publishes at a time. Runs until graceful shutdown.
+/// Publishes device events from the outbox and deletes them once confirmed. Any number of processes may run it; one
+/// publishes at a time. Runs until graceful shutdown.
 ///
-/// An event that no queue is bound to is told to nobody: who wants device events binds a queue, and hears of what happens
-/// from then on.
+/// An event without a bound queue is dropped. A consumer gets the events published after it has bound a queue.
 struct OutboxRelay: Service {
-    /// How often it looks when there was nothing to do.
+    /// Time between two looks at the outbox.
     static let pace = Duration.milliseconds(500)
-    /// Between looks at how long the oldest event has been waiting, in rounds.
+    /// Rounds between two measurements of the oldest event's age.
     private static let roundsBetweenFigures = 20
-    /// How long the broker has for a batch. Shorter than an idle transaction may last (`PostgresConfiguration`).
+    /// Maximum time for the confirms of a batch. Shorter than the limit of an idle transaction
+    /// (`PostgresConfiguration`).
     static let patience = Duration.seconds(5)
 
     private let service: String
@@ -41,12 +41,12 @@ struct OutboxRelay: Service {
                     if round.isMultiple(of: Self.roundsBetweenFigures) { try await measure() }
                     round += 1
                     let isStuck = try await publishDue()
-                    if trouble, !isStuck { logger.notice("Device events leave again") }
+                    if trouble, !isStuck { logger.notice("Publishing device events again") }
                     trouble = isStuck
                 } catch {
                     if !trouble, !Task.isCancelled {
                         logger.warning(
-                            "Device events cannot leave now; they wait", metadata: [LogKey.error: "\(error)"])
+                            "Cannot publish device events; retrying", metadata: [LogKey.error: "\(error)"])
                     }
                     trouble = true
                 }
@@ -56,9 +56,9 @@ struct OutboxRelay: Service {
         }
     }
 
-    /// Publishes all that waits.
+    /// Publishes all waiting events.
     ///
-    /// - Returns: whether the broker refused some, which stay.
+    /// - Returns: whether the broker refused some. These stay in the outbox.
     func publishDue() async throws -> Bool {
         while let drained = try await store.drain(publish: publish) {
             report(drained.dead)
@@ -103,7 +103,7 @@ struct OutboxRelay: Service {
         for (announcement, answer) in zip(announcements, answers) {
             switch answer {
             case .confirmed: count(announcement.event, heard: true)
-            // 312 NO_ROUTE: there is the exchange, and nobody listens.
+            // 312 NO_ROUTE: the exchange exists, but no queue is bound.
             case .returned(312, _): count(announcement.event, heard: false)
             case .nacked: continue
             case .returned(let code, let text) where answer.isPermanentRefusal:
@@ -111,7 +111,7 @@ struct OutboxRelay: Service {
                 continue
             case .returned(let code, let text):
                 logger.error(
-                    "A device event is refused and published again: apply the topology, or check its permissions",
+                    "Broker refuses a device event; retrying. Apply the topology or check permissions",
                     metadata: [LogKey.routingKey: "\(announcement.event.routingKey)", LogKey.reason: "\(code) \(text)"])
                 continue
             }
@@ -120,8 +120,8 @@ struct OutboxRelay: Service {
         return published
     }
 
-    /// Measures before it publishes, so that the gauge shows only waits from before this round. Sets aside rows that no
-    /// newer process came for.
+    /// Measures the waiting time before publishing, so that it covers earlier rounds only. Sets aside rows of an
+    /// unknown kind that no newer process has published.
     func measure() async throws {
         report(try await store.buryUnknown())
         let wait = try await store.wait() ?? .zero
@@ -129,13 +129,13 @@ struct OutboxRelay: Service {
     }
 
     private struct TookTooLong: Error, CustomStringConvertible {
-        let description = "it did not confirm within \(OutboxRelay.patience)"
+        let description = "no confirm within \(OutboxRelay.patience)"
     }
 
     /// | name | kind | labels | counts |
     /// |---|---|---|---|
-    /// | `heliograph_registry_events_waiting_seconds` | gauge | | for how long the oldest device event has been waiting |
-    /// | `heliograph_registry_events_total` | counter | event, heard | device events that left; `heard` is no where no queue is bound |
+    /// | `heliograph_registry_events_waiting_seconds` | gauge | | age of the oldest unpublished device event |
+    /// | `heliograph_registry_events_total` | counter | event, heard | published device events; `heard` is `no` if no queue was bound |
     private func count(_ event: DeviceEvent, heard: Bool) {
         Counter(
             label: "heliograph_registry_events_total",

@@ -1,14 +1,13 @@
 import AMQP
 
-/// Asks the broker how many messages wait in a queue. It has a connection of its own, which it opens at the first question
-/// and after every error.
+/// Reads queue lengths from the broker over its own connection. Opens the connection on first use and after each error.
 actor QueueDepthProbe {
     private let configuration: AMQPConfiguration
     private var connecting: Task<AMQPAdministrator, any Error>?
 
     init(_ configuration: AMQPConfiguration) { self.configuration = configuration }
 
-    /// How many messages are ready in `queue`; `nil` when the broker has no such queue.
+    /// The number of ready messages in `queue`; `nil` if the broker has no such queue.
     func depth(of queue: String) async throws -> Int? {
         let task = connection()
         do {
@@ -20,7 +19,7 @@ actor QueueDepthProbe {
         }
     }
 
-    /// Closes the connection. A later question opens a new one.
+    /// Closes the connection. The next query opens a new one.
     func close() async {
         let task = connecting
         connecting = nil

@@ -1,18 +1,18 @@
 import Messaging
 
 extension ReasonCode {
-    /// A message in the queue of campaigns is no cursor.
+    /// A message in the campaign queue is no cursor.
     static let cursorUnreadable = "cursor-unreadable"
-    /// A step of a campaign can never be made, as when its stored notification cannot be read.
+    /// A campaign step fails permanently, for example because its stored notification cannot be decoded.
     static let campaignStepFailed = "campaign-step-failed"
-    /// The statements of a step time out again and again.
+    /// The statements of a step time out repeatedly.
     static let campaignStepTimeout = "campaign-step-timeout"
-    /// A stored row holds a value that cannot be read.
+    /// A stored row has a value that cannot be decoded.
     static let rowUnreadable = "row-unreadable"
-    /// A row is of a kind that no running process knows.
+    /// No running process knows the row's kind.
     static let rowKindUnknown = "row-kind-unknown"
-    /// A statement fails over a row.
+    /// A statement fails because of a row.
     static let rowFailed = "row-failed"
-    /// The broker can never take the message that a row leads to.
+    /// The broker permanently refuses a row's message.
     static let rowUnpublishable = "row-unpublishable"
 }

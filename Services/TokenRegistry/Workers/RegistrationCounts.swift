@@ -1,12 +1,12 @@
 import FoundationEssentials
 import PushProtocol
 
-/// How many registrations there are, counted when somebody asks and kept for a while: counting reads the whole table.
+/// Counts registrations on request and caches the result, since counting reads the whole table.
 actor RegistrationCounts {
-    /// For how long figures are good.
+    /// How long a result is cached.
     static let lifetime = Duration.seconds(600)
 
-    /// What is counted apart.
+    /// The columns by which registrations are counted.
     struct Group: Hashable, Sendable {
         var app: AppID
         var kind: RegistrationKind
@@ -35,8 +35,8 @@ actor RegistrationCounts {
         self.uptime = uptime
     }
 
-    /// Figures that are at most ten minutes old. Who asks while they are being counted waits for the same counting, which
-    /// goes on if they hang up.
+    /// Returns counts at most ten minutes old. Concurrent callers share one count, which continues if a caller
+    /// disconnects.
     func figures() async throws -> Figures {
         if let known, uptime() - known.since < Self.lifetime { return known.figures }
         let task = counting ?? Task { try await count() }

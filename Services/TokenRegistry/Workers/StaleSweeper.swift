@@ -3,13 +3,13 @@ import PushProtocol
 import ServiceKit
 import ServiceLifecycle
 
-/// Flags what was not seen for a month, ends what its provider has forgotten (``InactivityRule``) and deletes what ended long ago
-/// (``RetentionTerms``), one small step after the other: a table of a hundred million rows is looked through in little more
-/// than a day. Any number of processes may run it: each step is one's. Runs until graceful shutdown.
+/// Flags registrations unseen for a month, ends those that their provider has expired (``InactivityRule``), and deletes
+/// old ended ones (``RetentionTerms``), in small steps. A walk through a hundred million rows takes a little more than
+/// a day. Any number of processes may run it; steps exclude each other. Runs until graceful shutdown.
 struct StaleSweeper: Service {
-    /// Between two steps.
+    /// Time between two steps.
     static let pace = Duration.seconds(1)
-    /// Between the end of the table and beginning anew.
+    /// Time between two walks.
     static let rest = Duration.seconds(3600)
 
     private let store: SweepStore
@@ -24,8 +24,8 @@ struct StaleSweeper: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Stale registrations cannot be looked for now",
-            recoveryMessage: "Stale registrations are looked for again", logger: logger
+            every: Self.pace, failureMessage: "Cannot sweep stale registrations; retrying",
+            recoveryMessage: "Sweeping stale registrations again", logger: logger
         ).runWithOwnPauses {
             switch try await store.advance(now: try await now()) {
             case .finished(_, let deleted):

@@ -6,20 +6,20 @@ import ServiceLifecycle
 import Synchronization
 import TokenEncryption
 
-/// Reads the key file again, and rewrites stored tokens that are in clear or under another key than the first of the file
-/// (``TokenRewriteStore``). Makes way for interactive notifications, as campaigns do. Any number of processes may run it. Runs
-/// until graceful shutdown.
+/// Rereads the key file, and rewrites stored tokens that do not use its first key (``TokenRewriteStore``). Slows down
+/// while interactive notifications arrive, as campaigns do. Any number of processes may run it. Runs until graceful
+/// shutdown.
 ///
 /// | name | kind | labels | counts |
 /// |---|---|---|---|
-/// | `heliograph_registry_tokens` | gauge | key | stored tokens by the id of their key, `plain` in clear, at the end of the last walk through the table |
-/// | `heliograph_registry_tokens_rewritten_total` | counter | | tokens that this process rewrote under the first key of the file |
+/// | `heliograph_registry_tokens` | gauge | key | stored tokens by key id (`plain`: in clear) after the last walk through the table |
+/// | `heliograph_registry_tokens_rewritten_total` | counter | | tokens that this process rewrote with the first key of the file |
 final class TokenRewriter: Service {
-    /// Between two looks at the key file.
+    /// Time between two reads of the key file.
     static let pace = Duration.seconds(5)
-    /// Between two steps of a walk: at least this, and three times as long as the step took.
+    /// Minimum time between two steps of a walk. A step is also followed by a pause of three times its duration.
     static let stepPause = Duration.milliseconds(100)
-    /// Between two steps of a walk after one that found nothing to rewrite.
+    /// Time between two steps of a walk after one that rewrote nothing.
     static let checkPause = Duration.seconds(1)
 
     private let store: TokenRewriteStore
@@ -35,14 +35,14 @@ final class TokenRewriter: Service {
 
     func run() async throws {
         await PeriodicTask(
-            every: Self.pace, failureMessage: "Stored device tokens cannot be rewritten now",
-            recoveryMessage: "Stored device tokens are rewritten again", logger: logger
+            every: Self.pace, failureMessage: "Cannot rewrite stored device tokens; retrying",
+            recoveryMessage: "Rewriting stored device tokens again", logger: logger
         ).runWithOwnPauses { try await self.step() }
     }
 
-    /// Makes one step.
+    /// Runs one step.
     ///
-    /// - Returns: how long to wait before the next.
+    /// - Returns: the time until the next step.
     func step() async throws -> Duration {
         store.tokens.refresh(after: Self.pace)
         let begun = ContinuousClock.now
@@ -75,10 +75,10 @@ final class TokenRewriter: Service {
         let others = counts.numbers.filter { $0.key != writingKeyID }.values.reduce(0, +)
         if others == 0 {
             logger.notice(
-                "Every stored device token is under the first key of the file", metadata: ["key": "\(writingKeyID)"])
+                "All stored device tokens use the first key of the file", metadata: ["key": "\(writingKeyID)"])
         } else {
             logger.warning(
-                "Stored device tokens are left under other keys, and cannot be rewritten; see heliograph_registry_tokens",
+                "Some stored device tokens use other keys and cannot be rewritten; see heliograph_registry_tokens",
                 metadata: ["key": "\(writingKeyID)", "left": "\(others)"])
         }
     }

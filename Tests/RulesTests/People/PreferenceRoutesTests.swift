@@ -95,7 +95,7 @@ import Testing
                 (["types": ["chat": "off"]], 400, "types.chat"),
                 (["channels": ["email": true]], 400, "push, banner, inbox"),
                 (["types": ["chat": ["email": true]]], 400, "push, banner, inbox"),
-                (["types": ["alarm": ["inbox": false]]], 422, "nobody can switch this off"),
+                (["types": ["alarm": ["inbox": false]]], 422, "a critical type cannot be switched off"),
                 (["zone": "CET"], 400, "zone"), (["digest_time": "24:00"], 400, "digest_time"),
                 (["quiet_hours": ["start": "22:00"]], 400, "quiet_hours.end is missing"),
                 (["quiet_hours": ["start": "22", "end": "07:00"]], 400, "quiet_hours.start"),
@@ -104,7 +104,7 @@ import Testing
                 (["mutes": ["": [:]]], 400, "mutes"), (["mutes": ["a": ["until": "soon"]]], 400, "mutes.a.until"),
                 (["mutes": ["a": ["until": "2026-01-10T11:00:00Z"]]], 422, "mutes.a.until"),
                 (["types": ["chta": false]], 422, "there are chat, digest; did you mean “chat”?"),
-                (["types": ["alarm": false]], 422, "nobody can switch this off"),
+                (["types": ["alarm": false]], 422, "a critical type cannot be switched off"),
                 (
                     ["mutes": .object(Dictionary(uniqueKeysWithValues: (0...500).map { ("room/\($0)", [:]) }))], 422,
                     "at most 500"

@@ -10,20 +10,20 @@ import Testing
 
 @testable import TokenRegistry
 
-/// The price of a campaign step's confirms (decision 89), on a real broker and a real database.
+/// The cost of a campaign step's confirms (decision 89), on a real broker and database.
 @Suite(.enabled(if: TestBroker.isAvailable, "needs a broker"), .timeLimit(.minutes(4)))
 struct CampaignThroughputTests {
     typealias Fixture = StoreFixture
 
-    /// The most time that a step's publishes may take, as a multiple of plain confirmed publishing of the same pushes: the
-    /// cursor adds one more wait for the broker.
+    /// Maximum time of a step's publishes relative to plain confirmed publishing of the same pushes. The cursor adds
+    /// one more wait for the broker.
     private static let bound = 2.0
     private static let devices = 100_000
-    /// The queue of the cursor of the transactions.
+    /// The queue for the cursors of the transactions.
     private static let scratch = "throughput.cursors"
 
-    /// The pushes of each step are also published alone, and in an AMQP transaction as before decision 89, right after the
-    /// step: the load of other tests weighs on all three alike.
+    /// Publishes each step's pushes also alone, and in an AMQP transaction as before decision 89, directly after the
+    /// step. The load of other tests then affects all three alike.
     @Test func `a step with confirms takes less than twice the time of plain confirmed publishing`() async throws {
         try await Fixture.withStore { store, pool in
             try await Self.fill(pool)
@@ -54,13 +54,13 @@ struct CampaignThroughputTests {
     private struct Times: Sendable, CustomStringConvertible {
         var steps = 0
         var pushes = 0
-        /// The whole steps, with the database's part.
+        /// The time of whole steps, with the database.
         var whole = Duration.zero
-        /// The publishes of the steps: pushes, then the cursor.
+        /// The time of the steps' publishes: pushes, then the cursor.
         var confirmed = Duration.zero
-        /// The same pushes, published with confirms.
+        /// The time of the same pushes with confirms.
         var plain = Duration.zero
-        /// The same pushes and a cursor, in AMQP transactions.
+        /// The time of the same pushes and a cursor in AMQP transactions.
         var transacted = Duration.zero
 
         var description: String {

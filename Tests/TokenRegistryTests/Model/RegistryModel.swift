@@ -3,8 +3,7 @@ import PushProtocol
 
 @testable import TokenRegistry
 
-/// What the registry is meant to do, for one app, one operation after the other, in as few words as possible. Times are
-/// always given.
+/// A minimal sequential model of the registry for one app. Times are always given.
 struct RegistryModel {
     struct Row: Hashable {
         var device: UUID
@@ -20,7 +19,7 @@ struct RegistryModel {
         var endedAt: Timestamp?
         var successor: UUID?
         var staleSince: Timestamp?
-        /// Of a registration token that stands in for a FID.
+        /// Set for a fallback of a FID.
         var fallbackUntil: Timestamp?
     }
 
@@ -32,17 +31,17 @@ struct RegistryModel {
 
     let app: AppID
     let cap: Int
-    /// What the clock says. It stands; time passes by all that is known becoming older.
+    /// The current time. It is fixed; time passes by moving all stored times into the past.
     let now: Timestamp
     private(set) var rows: [UUID: Row] = [:]
-    /// When the end of each row that has ended was told.
+    /// When the end of each ended row was reported.
     private var endToldAt: [UUID: Timestamp] = [:]
-    /// Up to which moment each user was erased, and when that was told.
+    /// The time of each user's erasure, and when it was reported.
     private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
-    /// What was last said about each membership.
+    /// The last change of each membership.
     var words: [Membership: Word] = [:]
     private(set) var announced: [Announced] = []
-    /// Up to which moment of their registration pushes to a device are revoked.
+    /// The registration time up to which pushes to a device are revoked.
     private(set) var revoked: [UUID: Timestamp] = [:]
 
     init(app: AppID, cap: Int, now: Timestamp) {
@@ -55,7 +54,7 @@ struct RegistryModel {
         Set(active.filter { $0.user == user }.map(\.device))
     }
 
-    /// What pushes that are made now are addressed to.
+    /// The targets of pushes made now.
     var addressed: [RegistryPropertyTests.Addressed] {
         active.map { .init(app: app, device: $0.device, user: $0.user, registeredAt: $0.registeredAt) }
     }
@@ -64,9 +63,9 @@ struct RegistryModel {
 
     // MARK: - Operations
 
-    /// Takes claims of one user, no token twice, on one installation at most.
+    /// Registers requests of one user, with distinct tokens, on at most one installation.
     ///
-    /// - Returns: what was taken.
+    /// - Returns: the stored registrations.
     mutating func take(_ claims: [RegistrationRequest]) -> Set<UUID> {
         var taken: Set<UUID> = []
         var hasArrived = false
@@ -88,7 +87,7 @@ struct RegistryModel {
         return taken
     }
 
-    /// - Returns: what the user has there now, and whether they had nothing before.
+    /// - Returns: the user's registrations there, and whether there were none before.
     mutating func replace(
         _ installation: InstallationID, of user: UserID, with claims: [RegistrationRequest]
     ) -> (devices: Set<UUID>, isNew: Bool) {
@@ -105,7 +104,7 @@ struct RegistryModel {
     private mutating func vacate(
         _ installation: InstallationID, _ user: UserID, except kept: Set<UUID>, _ departure: Departure
     ) {
-        // A fallback leaves in its own right, before the FID that it would leave with.
+        // Fallbacks leave first, in their own right, before their FID takes them along.
         let theirs = rows.values.filter { $0.user == user && $0.installation == installation }
         for var row in theirs.filter({ $0.fallbackUntil != nil }) + theirs.filter({ $0.fallbackUntil == nil }) {
             guard !kept.contains(row.device) else { continue }
@@ -158,7 +157,7 @@ struct RegistryModel {
 
     mutating func unregister(_ claim: RegistrationRequest) {
         if let at = claim.at, rows[claim.device] == nil, isAfterErasure(at, of: claim.user) {
-            // Nobody has heard of it: that it was left is all that is known.
+            // Unknown device: only the sign-out is stored.
             var row = Row(
                 device: claim.device, user: claim.user, provider: claim.provider, environment: claim.environment,
                 token: claim.token, kind: claim.kind, registeredAt: Timestamp(milliseconds: 0))
@@ -219,7 +218,7 @@ struct RegistryModel {
         return theirs.count
     }
 
-    /// - Returns: the registrations that are not known any more.
+    /// - Returns: the deleted registrations.
     mutating func sweep() -> Set<UUID> {
         fadeFallbacks()
         for row in active where now - row.registeredAt > .seconds(30 * 86_400) {
@@ -232,7 +231,7 @@ struct RegistryModel {
         return forget()
     }
 
-    /// What is over for long goes, and with it what was revoked of it: no push is under way for so long.
+    /// Deletes old ended rows with their revocations: no push is in transit for so long.
     private mutating func forget() -> Set<UUID> {
         var forgotten: Set<UUID> = []
         while let row = rows.values.first(where: isOver) {
@@ -248,12 +247,12 @@ struct RegistryModel {
     private func isOver(_ row: Row) -> Bool {
         guard row.state != .active, let endedAt = row.endedAt, let toldAt = endToldAt[row.device] else { return false }
         if row.state == .erased { return now - toldAt > .seconds(30 * 86_400) }
-        // Who goes on naming the wrong environment means the right one for as long as that is known.
+        // Redirects requests for the wrong environment while its successor is stored.
         let isNeeded = row.successor.map { rows[$0] != nil } ?? false
         return !isNeeded && now - max(endedAt, toldAt) > .seconds(90 * 86_400)
     }
 
-    /// Lets time pass.
+    /// Moves all stored times into the past.
     mutating func pass(_ time: Duration) {
         rows = rows.mapValues { row in
             var row = row
@@ -269,13 +268,13 @@ struct RegistryModel {
         words = words.mapValues { Word(joins: $0.joins, at: $0.at - time) }
     }
 
-    // MARK: - Parts
+    // MARK: - Helpers
 
     func isAfterErasure(_ moment: Timestamp, of user: UserID) -> Bool {
         erasures[user].map { moment > $0.at } ?? true
     }
 
-    /// Who says an environment that was corrected means the registration that it was moved to.
+    /// The registration that a request for a corrected environment applies to.
     private func current(_ device: UUID) -> UUID {
         guard let row = rows[device], row.state == .replaced else { return device }
         return row.successor ?? device
@@ -294,11 +293,11 @@ struct RegistryModel {
         put(row)
     }
 
-    /// What it means that a registration is signed out.
+    /// The kind of a sign-out.
     enum Departure {
         /// Its user has lost the device.
         case left
-        /// The installation has it no more, and still its user.
+        /// The installation dropped the registration, but keeps its user.
         case dropped
     }
 
@@ -306,12 +305,12 @@ struct RegistryModel {
         let old = rows[new.device]
         var new = new
         if let old, new.state == .active, old.state != .active || old.user != new.user {
-            // Another's, or an ended one's, is never of the same millisecond.
+            // A new owner or a revival has a later millisecond.
             new.registeredAt = max(new.registeredAt, old.registeredAt + .milliseconds(1))
         }
         rows[new.device] = new
         defer { if let old { endFallbacks(of: old, as: new) } }
-        // A second word about an end says what moment that is about, and nothing of when it came.
+        // A second report of an end changes its time, not when it was first reported.
         if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
         func tell(_ change: DeviceEvent.Change, _ user: UserID) {
             announced.append(Announced(device: new.device, user: user, change: change))
@@ -349,14 +348,14 @@ struct RegistryModel {
         }
     }
 
-    /// Whether the user signed out, be it of what had ended otherwise.
+    /// Whether the user signed out, also of a registration that had ended otherwise.
     private func isLeft(_ old: Row, _ new: Row) -> Bool {
         guard old.user == new.user, old.state != .signedOut, old.state != .erased else { return false }
         return new.state == .signedOut
     }
 
-    /// Its user has lost the device, and with it what they had on the same installation, or where it was moved from, that
-    /// had ended otherwise within a week.
+    /// Revokes the device, and registrations of the user that ended otherwise within a week, on the same installation
+    /// or moved to this device.
     private mutating func leave(_ row: Row) {
         revoke(row)
         for other in rows.values where other.user == row.user && other.device != row.device {

@@ -6,12 +6,12 @@ import Testing
 
 @testable import TokenRegistry
 
-/// What comes back while it is being deleted stays, in whichever order the two come.
+/// Rows revived during their deletion stay, in either order.
 @Suite(.timeLimit(.minutes(3))) struct RetentionRaceTests {
     typealias Fixture = StoreFixture
     typealias R = RetentionFixture
 
-    /// Runs `meanwhile` after `first`, in the middle of whose transaction it comes.
+    /// Runs `meanwhile` within the transaction of `first`.
     private static func during<Result: Sendable>(
         _ pool: PostgresPool, _ first: @escaping @Sendable (PostgresTransaction) async throws -> Void,
         meanwhile: () async throws -> Result
@@ -44,7 +44,7 @@ import Testing
         try await R.age(claims, days: 100, pool)
     }
 
-    @Test func `a registration that is coming back is left alone, and not waited for`() async throws {
+    @Test func `a registration being revived is skipped without waiting`() async throws {
         try await Fixture.withStore { store, pool in
             let claims = ["01", "02", "03"].map { Fixture.claim("a", $0) }
             try await Self.ended(claims, store, pool)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a registration that comes while the old one is being deleted is a new one`() async throws {
+    @Test func `a registration made during the deletion of the old one is new`() async throws {
         try await Fixture.withStore { store, pool in
             let claim = Fixture.claim("a", "01")
             try await Self.ended([claim], store, pool)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `many come back while many are deleted, and none of them is lost`() async throws {
+    @Test func `concurrent revivals and deletions lose no registration`() async throws {
         try await Fixture.withStore { store, pool in
             for round in 0..<10 {
                 let claims = (0..<40).map { Fixture.claim("u\(round)-\($0)", String(format: "%02x%04x", $0, round)) }
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `who joins again while they are taken off stays`() async throws {
+    @Test func `a user who rejoins during the deletion stays a member`() async throws {
         try await Fixture.withStore { _, pool in
             let memberships = MembershipStore(pool)
             let group = UserGroup.topic(AudienceFixture.name("t"))

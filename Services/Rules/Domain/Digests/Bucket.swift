@@ -1,13 +1,13 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What one rule has gathered for one person.
+/// The items that one rule has collected for a user's next digest.
 struct Bucket: Sendable {
-    /// What its close was planned from.
+    /// The time from which the close was planned.
     var plannedAt: Timestamp
-    /// When it was told before.
+    /// The previous digest of the bucket.
     var last: DigestTime.Occurrence?
-    /// In the order in which they came.
+    /// In order of arrival.
     var items: [Item]
 
     struct Item: Hashable, Sendable {
@@ -17,33 +17,35 @@ struct Bucket: Sendable {
         var correlation: String
         var values: JSONValue
         var saidAt: Timestamp
-        /// From when to when it counts.
+        /// The item counts from `from` until `end`.
         var from: Timestamp
         var end: Timestamp?
         var isTold = false
-        /// The number of the next decision about its notification, which may have been held before.
+        /// The number of the next decision about its notification. Earlier decisions can have held it.
         var step = 1
     }
 
-    /// What is done when a bucket is looked at.
+    /// The result of ``Bucket/close(_:_:zone:now:)``.
     struct Closing: Hashable, Sendable {
-        /// What is summed up; empty when there is nothing to tell.
+        /// The items of the digest to send; empty: send none.
         var told: [Item] = []
-        /// When it was told last.
+        /// The latest digest of the bucket.
         var last: DigestTime.Occurrence?
-        /// What leaves the bucket, told or not.
+        /// The items to remove from the bucket.
         var gone: [Item] = []
-        /// When it is looked at next, and what that follows from.
+        /// The next planned close, and the time from which it was planned.
         var next: Timestamp?
         var plannedAt: Timestamp
     }
 
-    /// How late a digest of one date may be, to be that date's still.
+    /// The maximum delay of a digest that still counts for its planned date.
     static let lateness = DigestTime.leastPause
 
-    /// Looks at it, for it is planned to close now, or its person's time has changed.
+    /// Closes the bucket if it is due or full, and plans the next close.
     ///
-    /// - Parameter zone: where the app says its users are.
+    /// Called at the planned time, and after a change of the user's digest time or time zone.
+    ///
+    /// - Parameter zone: the app's time zone, for users without their own.
     func close(_ digest: Digest, _ settings: PersonalSettings, zone: Zone, now: Timestamp) -> Closing {
         let ended = items.filter { item in item.end.map { $0 <= now } ?? false }
         let live = items.filter { item in item.end.map { $0 > now } ?? true }
@@ -79,15 +81,15 @@ struct Bucket: Sendable {
 }
 
 extension Rule {
-    /// What a digest says, in a person's voice.
+    /// Renders a digest's summary for a recipient.
     ///
-    /// - Parameter items: in the order in which they came.
+    /// - Parameter items: the items' values, in order of arrival.
     func summary(_ digest: Digest, of items: [JSONValue], _ localization: Localization, defaults: Language)
         throws(PlacedProblem)
         -> RenderedText
     {
         var rule = self
-        // These speak of one event.
+        // These settings refer to one event.
         rule.how.thread = nil
         rule.how.collapseKey = nil
         rule.how.badge = nil

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import PushProtocol
 
-/// A place in the news of an inbox, which is ordered by when it was written, so that nothing comes to stand before it later.
+/// A position in the inbox feed, which is ordered by transaction id. Later entries never sort before an earlier one.
 struct FeedCursor: Hashable, Sendable {
-    /// The number of the transaction that wrote it.
+    /// The id of the transaction that wrote the entry.
     var transaction: UInt64
     var id: UUID
 
-    /// Before everything that the transaction wrote.
+    /// The position before all entries of a transaction.
     init(before transaction: UInt64) {
         self.transaction = transaction
         id = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
@@ -18,7 +18,7 @@ struct FeedCursor: Hashable, Sendable {
         self.id = id
     }
 
-    /// As ``text`` wrote it; `nil` for anything else.
+    /// Parses ``text``; `nil` for any other string.
     init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let transaction = UInt64(parts[0]), let id = UUID(uuidString: String(parts[1])) else {
@@ -27,13 +27,15 @@ struct FeedCursor: Hashable, Sendable {
         self.init(transaction: transaction, id: id)
     }
 
-    /// For clients, who hand it back as it is.
+    /// The cursor as an opaque text for clients.
     var text: String { "\(transaction)_\(id.uuidString.lowercased())" }
 }
 
 extension DecisionEngine {
-    /// Whether an app that is open shows what was just said: not where its person has the very thread on the screen, has
-    /// muted what it is about, or wants no banners.
+    /// Whether an open app shows a banner for a new notification.
+    ///
+    /// Returns `false` if the user is viewing the thread, has muted the notification or has switched off banners. A
+    /// critical notification always has a banner.
     func isShown(_ input: DecisionInput, to person: Person) -> Bool {
         if defaults.isCritical(input.policy) { return true }
         guard person.settings.isOn, person.settings.allows(.banner),

@@ -4,7 +4,7 @@ import PushProtocol
 ///
 ///     {"viewing": "9", "for": 45}
 ///
-/// Both are optional: nothing in particular is on the screen, and without another word it is over after 45 seconds.
+/// Both members are optional: `viewing` is the thread on the screen, `for` the lease in seconds (default 45).
 struct HeartbeatBody: Hashable, Sendable {
     /// The largest accepted body, in bytes.
     static let maximumSize = 8 * 1024

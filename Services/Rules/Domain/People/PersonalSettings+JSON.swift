@@ -1,14 +1,14 @@
 import FoundationEssentials
 import PushProtocol
 
-// What a person has chosen, as they read and write it: moments as RFC 3339 (`rules.person` holds milliseconds).
+// The JSON of preferences in the HTTP API. Times are in RFC 3339; the table `rules.person` has milliseconds.
 
 extension PersonalSettings {
     private static let members = [
         "enabled", "channels", "types", "mutes", "quiet_hours", "digest_time", "zone", "language",
     ]
 
-    /// Reads what is chosen, all of it.
+    /// Decodes all settings of a user.
     init(_ value: JSONValue) throws(WireError) {
         self.init()
         let members = try JSONObjectReader(value, at: "the body", prefix: "", known: Self.members)
@@ -18,7 +18,7 @@ extension PersonalSettings {
         for channel in Channel.allCases { self.channels[channel] = try channels.flag(channel.rawValue) }
         for (name, value) in try Self.object(members, "types") {
             let choice = try TypeChoice(value, at: "types.\(name)")
-            // What was taken back last leaves nothing behind.
+            // A type without any choice left is not stored.
             if !choice.isEmpty { types[name] = choice }
         }
         for (name, value) in try Self.object(members, "mutes") {
@@ -56,7 +56,7 @@ extension PersonalSettings {
         return time
     }
 
-    /// What is chosen, and nothing else.
+    /// The user's choices as JSON; defaults are left out.
     var json: JSONValue {
         var members: [String: JSONValue] = [:]
         if !isOn { members["enabled"] = false }
@@ -80,7 +80,7 @@ extension PersonalSettings.Mute {
         isMuted = try members.flag("muted") ?? true
         guard let value = members["until"] else { return }
         guard let until = value.string.flatMap(RFC3339.date(from:)) else {
-            throw .invalid(path: "\(path).until", problem: "expected a moment (RFC 3339), such as 2026-03-29T08:00:00Z")
+            throw .invalid(path: "\(path).until", problem: "expected a time (RFC 3339), such as 2026-03-29T08:00:00Z")
         }
         self.until = Timestamp(until)
     }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import PushProtocol
 
-/// The body of `POST /v1/inbox/read`: which of the caller's items were read.
+/// The body of `POST /v1/inbox/read`: selects the caller's items that were read.
 ///
-///     {"ids": ["5b0c…", "77aa…"]}      these
-///     {"thread": "9"}                  those of a thread
-///     {"until": "5b0c…"}               this one and everything before it: what a person has seen when they say “all”
-///     {"all": true}
+///     {"ids": ["5b0c…", "77aa…"]}      the listed items
+///     {"thread": "9"}                  all items of a thread
+///     {"until": "5b0c…"}               this item and all older ones, such as those on the screen
+///     {"all": true}                    all items
 enum ReadingBody: Hashable, Sendable {
     case items([UUID])
     case thread(String)
@@ -16,7 +16,7 @@ enum ReadingBody: Hashable, Sendable {
     /// The largest accepted body, in bytes.
     static let maximumSize = 64 * 1024
     static let mostItems = 1000
-    /// In characters of Unicode, as the schema counts them.
+    /// In Unicode scalars, as JSON Schema counts them.
     static let longestThread = 256
 
     init(_ body: [UInt8]) throws(WireError) {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// The body of `POST /v1/receipts`: what the caller did with notifications.
+/// The body of `POST /v1/receipts`: the notifications that the caller opened or dismissed.
 ///
 ///     {"receipts": [{"id": "5b0c…", "what": "opened"}, {"id": "77aa…", "what": "dismissed"}]}
 struct ReceiptsBody: Hashable, Sendable {
@@ -16,7 +16,7 @@ struct ReceiptsBody: Hashable, Sendable {
         var what: What
 
         enum What: String, Hashable, Sendable, CaseIterable {
-            /// Tapped, or looked at in the app; it is read then, too.
+            /// Tapped, or viewed in the app. Also marks the inbox item as read.
             case opened
             case dismissed
         }

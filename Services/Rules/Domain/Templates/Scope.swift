@@ -1,17 +1,19 @@
 import PushProtocol
 
-/// What a template's variables are looked up in: the members of the event's data, and the event's own attributes under
-/// `event` (`event.id`, `event.source`, `event.type`, `event.subject`, `event.time`).
+/// The values of a template's variables.
+///
+/// They are the members of the event's data and, under `event`, the CloudEvents attributes: `event.id`, `event.source`,
+/// `event.type`, `event.subject` and `event.time`.
 struct Scope: Hashable, Sendable {
-    /// The member that holds the attributes; data cannot have one of that name.
+    /// The member that holds the attributes. Data cannot have a member of this name.
     static let attributes = "event"
 
     let root: JSONValue
     var localization: Localization
-    /// When it happened.
+    /// The event's `time`; 0 if it has none.
     var moment = Timestamp(milliseconds: 0)
 
-    /// Of a summary, whose variables are not an event's.
+    /// Creates the scope of a digest's summary, which has other variables than an event.
     init(root: JSONValue, localization: Localization) {
         self.root = root
         self.localization = localization
@@ -31,7 +33,7 @@ struct Scope: Hashable, Sendable {
 
     subscript(path: String) -> JSONValue? { root[path: path] }
 
-    /// The value at a path that must exist.
+    /// Returns the value at a path; throws if it is missing.
     func value(at path: String) throws(RenderError.Problem) -> JSONValue {
         guard let value = self[path] else { throw .missing(path: path) }
         return value
