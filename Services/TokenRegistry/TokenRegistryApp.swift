@@ -107,7 +107,7 @@ extension ConfigurationKey {
     static let registryPort = ConfigurationKey(
         "REGISTRY_PORT", .port, default: "8080", summary: "Port of the HTTP API.")
     static let registryDevicesPerUser = ConfigurationKey(
-        "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.usualDevicesPerUser)",
+        "REGISTRY_DEVICES_PER_USER", .integer(1...10_000), default: "\(RegistrationStore.defaultDevicesPerUser)",
         summary: "Maximum active registrations of a user in an app; beyond it, the longest unseen one is evicted.")
     static let registryOperatorKey = ConfigurationKey(
         "REGISTRY_OPERATOR_KEY", .longSecret(bytes: 32), secret: true,

@@ -1,3 +1,4 @@
+import Logging
 import Providers
 import FoundationEssentials
 import Messaging

@@ -186,20 +186,19 @@ import Testing
         try await Fixture.withStore { store, pool in
             try await store.register((1...57).map { Fixture.claim("u\($0)", "token-\($0)", .fcm) })
             let uptime = ManualClock()
-            let census = RegistrationCounts(RegistrationCountStore(pool, step: 10)) { uptime.now }
-            #expect(try await census.figures().counts.map(\.number) == [57])
+            let registrationCounts = RegistrationCounts(RegistrationCountStore(pool, step: 10)) { uptime.now }
+            #expect(try await registrationCounts.figures().counts.map(\.number) == [57])
             try await store.register([Fixture.claim("a", "token-58", .fcm)])
-            #expect(try await census.figures().counts.map(\.number) == [57])
+            #expect(try await registrationCounts.figures().counts.map(\.number) == [57])
             uptime.advance(by: RegistrationCounts.lifetime)
-            async let one = census.figures()
-            async let other = census.figures()
+            async let one = registrationCounts.figures()
+            async let other = registrationCounts.figures()
             #expect(try await one.counts.map(\.number) == [58])
             #expect(try await other.counts.map(\.number) == [58])
         }
     }
 
-    @Test func `unknown keys are looked up once and at a bounded rate, and known keys keep working`() async throws
-    {
+    @Test func `unknown keys are looked up once and at a bounded rate, and known keys keep working`() async throws {
         let uptime = ManualClock()
         try await RoutesTests.withRoutes(unknownKeys: 3, uptime: uptime) { client, store in
             let key = Self.key(1)

@@ -43,8 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a key for another operation or app, or an unconfigured app, is rejected`() async throws
-    {
+    @Test func `a key for another operation or app, or an unconfigured app, is rejected`() async throws {
         try await RoutesTests.withRoutes { client, store in
             let (reader, elsewhere, all) = (
                 APIKeyAuthenticatorTests.key(1), APIKeyAuthenticatorTests.key(2), APIKeyAuthenticatorTests.key(3)

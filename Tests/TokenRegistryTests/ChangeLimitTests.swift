@@ -60,8 +60,7 @@ import Testing
         }
     }
 
-    @Test func `ended registrations beyond the limit are deleted, oldest first, and active ones stay`() async throws
-    {
+    @Test func `ended registrations beyond the limit are deleted, oldest first, and active ones stay`() async throws {
         try await StoreFixture.withStore { store, pool in
             try await pool.execute(
                 """

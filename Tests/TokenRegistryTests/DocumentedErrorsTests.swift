@@ -60,7 +60,7 @@ import Yams
     }
 
     /// A valid request.
-    private static func well(_ operation: String) -> Ask? {
+    private static func validRequest(_ operation: String) -> Ask? {
         switch operation {
         case "GET /v1/installations": Ask(.get, "/v1/installations")
         case "PUT /v1/installations/{installation}": Ask(.put, "/v1/installations/phone", installation)
@@ -86,8 +86,8 @@ import Yams
     }
 
     /// A request that gets the error; `nil` if the test has none for it.
-    private static func badly(_ error: Documented) async throws -> Ask? {
-        guard var ask = well(error.operation) else { return nil }
+    private static func failingRequest(_ error: Documented) async throws -> Ask? {
+        guard var ask = validRequest(error.operation) else { return nil }
         switch (error.status, error.operation) {
         case (400, "GET /v1/operator/devices"), (400, "DELETE /v1/operator/devices"):
             ask.uri = "/v1/operator/devices?user=a"
@@ -120,7 +120,7 @@ import Yams
 
     /// Sends the request and checks the common members of errors.
     private static func expect(_ error: Documented, _ client: any TestClientProtocol) async throws {
-        guard let ask = try await badly(error) else {
+        guard let ask = try await failingRequest(error) else {
             Issue.record("no request for \(error)")
             return
         }

@@ -59,7 +59,7 @@ import Testing
             #expect(!answer.isNew)
             #expect(try await store.registrations(on: phone, of: user).map(\.registration.token.secret) == ["f"])
             #expect(try await store.registrations(of: Fixture.user("a")).map(\.registration.token.secret) == ["f"])
-            let used = try await devices(store).withoutSecondAddresses()
+            let used = try await devices(store).withFallbacks()
             #expect(used.map(\.token.secret) == ["f"] && used.map(\.fallback?.secret) == ["abc:t"])
             #expect(used.map(\.appVersion) == ["4.2"])
             // Both have the client's current device data, which filters use.
@@ -74,11 +74,11 @@ import Testing
             let word = Invalidation(
                 app: Fixture.app, device: fid().device, notRegisteredSince: .now, reason: "UNREGISTERED")
             #expect(try await store.deactivate([word]) == [fid().device])
-            let used = try await devices(store).withoutSecondAddresses()
+            let used = try await devices(store).withFallbacks()
             #expect(used.map(\.token.secret) == ["abc:t"] && used.map(\.kind) == [.fcmToken])
             // A new FID of the same installation has the same fallback.
             _ = try await store.replace(phone, of: user, with: [fid("g")])
-            #expect(try await devices(store).withoutSecondAddresses().map(\.fallback?.secret) == ["abc:t"])
+            #expect(try await devices(store).withFallbacks().map(\.fallback?.secret) == ["abc:t"])
         }
     }
 
@@ -154,7 +154,7 @@ import Testing
                 ])
             }
             func used() async throws -> [RegistrationKind] {
-                try await devices(store).withoutSecondAddresses().map(\.kind)
+                try await devices(store).withFallbacks().map(\.kind)
             }
             #expect(try await suspect() == FIDStore.Answer())
             #expect(try await used() == [.fcmToken])
@@ -180,7 +180,7 @@ import Testing
                         app: Fixture.app, device: fid("abc:APA91bOld").device, at: .now, reason: "UNREGISTERED")
                 ])
                 #expect(answer.ended.isEmpty)
-                #expect(try await devices(store).withoutSecondAddresses().map(\.kind) == [.fcmToken])
+                #expect(try await devices(store).withFallbacks().map(\.kind) == [.fcmToken])
                 try await age(pool, by: .seconds(90_000))
             }
         }
@@ -221,7 +221,7 @@ import Testing
             #expect(halts.preference.halted == [cohort])
             func kinds(_ number: Int) async throws -> [RegistrationKind] {
                 try await store.devices(of: [Fixture.user("u\(number)")])[0]
-                    .withoutSecondAddresses(halts.preference).map(\.kind)
+                    .withFallbacks(halts.preference).map(\.kind)
             }
             #expect(try await kinds(20) == [.fcmToken])
             #expect(try await kinds(35) == [.fid])

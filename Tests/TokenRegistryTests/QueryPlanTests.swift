@@ -81,7 +81,7 @@ import TokenEncryption
                 ("the end of a step of forgetting", CampaignStore.end(ofList: campaign, after: "user-2")),
                 (
                     "forgetting a step of a list",
-                    CampaignStore.listForgetting(of: campaign, after: "user-2", upTo: "user-3")
+                    CampaignStore.listDeletion(of: campaign, after: "user-2", upTo: "user-3")
                 ),
                 ("forgetting a user's place in lists", CampaignStore.erasure(of: Fixture.user("user-7"))),
                 ("joining", MembershipStore.upsert([AudienceFixture.member("user-7", group)])),
@@ -130,7 +130,7 @@ import TokenEncryption
                 ("what stands still", HistoryStore.expiry(before: old), "campaign_unfinished", 0),
             ] as [(String, SQL, String, Int)] {
                 let plan = try await pool.transaction { transaction in
-                    try await transaction.execute(HistoryStore.bearings)
+                    try await transaction.execute(HistoryStore.disablingSequentialScan)
                     return try await transaction.query("EXPLAIN \(statement)").map {
                         try $0.decode(String.self, at: 0)
                     }.joined(separator: "\n")
@@ -177,7 +177,7 @@ import TokenEncryption
                             claims.map { .init(app: $0.app, id: $0.installation!) })
                     ),
                     ("evicting", RegistrationStore.eviction(of: users, beyond: 100)),
-                    ("signing out what is not there", RegistrationStore.farewell(claims, .none)),
+                    ("signing out what is not there", RegistrationStore.signOutInsertion(claims, .none)),
                     ("signing out", RegistrationStore.departure(claims.map { ($0.device, $0.owner, nil) })),
                     (
                         "deactivating",
@@ -190,8 +190,11 @@ import TokenEncryption
                             of: first, to: claims[1].device, in: .development, token: "ab")
                     ),
                     ("listing", RegistrationStore.record(of: users[0])),
-                    ("reading one's own", RegistrationStore.possessions(of: users[0])),
-                    ("reading an installation", RegistrationStore.possession(of: installation, by: users[0].user)),
+                    ("reading one's own", RegistrationStore.userRegistrations(of: users[0])),
+                    (
+                        "reading an installation",
+                        RegistrationStore.installationRegistrations(of: installation, by: users[0].user)
+                    ),
                     (
                         "ending an installation",
                         RegistrationStore.ending(installation, of: users[0].user, except: [first], at: nil, .dropped)
@@ -204,7 +207,7 @@ import TokenEncryption
                     ("suspecting FIDs", FIDStore.suspecting(suspicions)),
                     ("counting suspected FIDs", FIDStore.suspected(of: cohort)),
                     ("counting FIDs", FIDStore.known(of: cohort, limit: 100)),
-                    ("ending fallbacks in the sweep", SweepStore.fading(after: first, until: first, now: .now)),
+                    ("ending fallbacks in the sweep", SweepStore.fallbackExpiry(after: first, until: first, now: .now)),
                     ("erasing", RegistrationStore.erasure(of: users[0], at: Date())),
                     ("a step of the sweep", SweepStore.end(of: 1000, after: first)),
                     ("marking in the sweep", SweepStore.marking(after: first, until: first, now: .now)),

@@ -124,12 +124,12 @@ import Testing
 
     @Test func `beyond the limit, the device registered longest ago is evicted`() async throws {
         try await Fixture.withStore { store, _ in
-            for number in 0...RegistrationStore.usualDevicesPerUser {
+            for number in 0...RegistrationStore.defaultDevicesPerUser {
                 try await store.register([Fixture.claim("a", String(format: "%04x", number))])
             }
             try await store.register([Fixture.claim("b", "ff")])
             let tokens = try await store.tokens(of: "a")
-            #expect(tokens.count == RegistrationStore.usualDevicesPerUser)
+            #expect(tokens.count == RegistrationStore.defaultDevicesPerUser)
             #expect(!tokens.contains("0000"))
             #expect(try await store.tokens(of: "b") == ["ff"])
         }

@@ -152,7 +152,7 @@ import Testing
                 try await pool.execute("INSERT INTO registry.campaign_part (campaign, number) VALUES (\(id), 1)")
                 try await pool.execute("INSERT INTO registry.campaign_member VALUES (\(id), 'a')")
             }
-            try await CampaignStore(pool).forgetLists()
+            try await CampaignStore(pool).deleteEndedLists()
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_part").single(Int.self) == 0)
         }
     }

@@ -9,7 +9,7 @@ import Testing
 /// The registry's schema in a database for each test.
 enum StoreFixture {
     static func withStore<R: Sendable>(
-        devicesPerUser: Int = RegistrationStore.usualDevicesPerUser, tokens: TokenKeys = .none,
+        devicesPerUser: Int = RegistrationStore.defaultDevicesPerUser, tokens: TokenKeys = .none,
         _ body: (RegistrationStore, PostgresPool) async throws -> R
     ) async throws -> R {
         try await TestSchema.registry.withPool { pool in

@@ -50,7 +50,7 @@ import Testing
             return one
         }
         func used(_ registrations: [Registration]) -> [RegistrationKind] {
-            registrations.withoutSecondAddresses().map(\.kind)
+            registrations.withFallbacks().map(\.kind)
         }
         let fid = registration(.fid, "phone", day: 0)
         #expect(used([registration(.fcmToken, "phone", day: 0), fid]) == [.fid])

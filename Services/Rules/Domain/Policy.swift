@@ -62,7 +62,7 @@ extension Rule {
         /// Makes it that of something that cannot wait: what is not told now is told never.
         ///
         /// - Parameter hasWord: whether the rule says itself what becomes of it in quiet hours.
-        mutating func becomeMomentary(hasWordOnQuietHours hasWord: Bool) {
+        mutating func becomeMomentary(setsQuietHours hasWord: Bool) {
             inbox = false
             if !hasWord { quietHours = .bypass }
         }

@@ -5,12 +5,12 @@ struct RecipientLocalizer: Hashable, Sendable {
     private let rule: Rule
     private let scope: Scope
     private let defaults: AppDefaults
-    private let asksForZone: Bool
+    private let needsZone: Bool
 
     /// - Returns: `nil` for a rule that says the same to everybody.
     init?(_ rule: Rule, _ scope: Scope, defaults: AppDefaults) {
-        asksForZone = rule.say.tags.contains { $0.filters.contains(where: \.asksForZone) }
-        guard asksForZone || !rule.say.translations.isEmpty else { return nil }
+        needsZone = rule.say.tags.contains { $0.filters.contains(where: \.needsZone) }
+        guard needsZone || !rule.say.translations.isEmpty else { return nil }
         self.rule = rule
         self.scope = scope
         self.defaults = defaults
@@ -19,8 +19,8 @@ struct RecipientLocalizer: Hashable, Sendable {
     /// How a person hears it; as many voices as have to be told apart.
     func localization(for settings: PersonalSettings) -> Localization {
         Localization(
-            language: defaults.language(for: settings, among: rule.say.translations.keys, exactly: asksForZone),
-            zone: asksForZone ? settings.zone ?? defaults.zone : .utc)
+            language: defaults.language(for: settings, among: rule.say.translations.keys, exactly: needsZone),
+            zone: needsZone ? settings.zone ?? defaults.zone : .utc)
     }
 
     func renderedText(_ localization: Localization) throws(PlacedProblem) -> RenderedText {

@@ -108,7 +108,7 @@ extension Rule {
             rule: name, lane: audience == nil ? how.lane : .bulk, content: Content(), expiresAfter: how.expiresAfter,
             delivery: how.delivery, countsUnread: how.countsUnread, isUserVisible: visibility != .none, policy: policy,
             recipients: try recipients(scope), groupReferences: try groupReferences(scope),
-            audience: try largeAudience(scope),
+            audience: try audienceMembers(scope),
             followed: try followed(scope))
         guard draft.isForSomebody else { return draft }
         draft.scope = try tokenScope(scope)

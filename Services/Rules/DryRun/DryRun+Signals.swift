@@ -41,7 +41,7 @@ extension DryRun {
         for (bucket, row) in buckets.sorted(by: { $0.key < $1.key }) where bucket.person.app == key.app {
             let gone = row.bucket.items.filter { $0.name == key.item && $0.saidAt <= moment }
             buckets[bucket]?.bucket.items.removeAll { $0.name == key.item && $0.saidAt <= moment }
-            for item in gone where !item.isTold {
+            for item in gone where !item.wasSent {
                 tellings.append(
                     PredictedDecision(
                         at: now, app: key.app, event: item.correlation, rule: row.rule, user: bucket.person.user,

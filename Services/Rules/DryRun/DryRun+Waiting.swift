@@ -63,7 +63,7 @@ extension DryRun {
             row.closing.next = planned
             row.bucket.plannedAt = one.from
         }
-        let news = row.bucket.items.filter { !$0.isTold && $0.from <= now }.count
+        let news = row.bucket.items.filter { !$0.wasSent && $0.from <= now }.count
         if let count = one.digest.count, news >= count { row.closing.next = now }
         buckets[key] = row
     }
@@ -90,7 +90,7 @@ extension DryRun {
         let told = Set(row.closing.told.map(\.name))
         row.bucket.items.removeAll { gone.contains($0.name) }
         for index in row.bucket.items.indices where told.contains(row.bucket.items[index].name) {
-            row.bucket.items[index].isTold = true
+            row.bucket.items[index].wasSent = true
         }
         row.bucket.last = row.closing.last
         row.bucket.plannedAt = row.closing.plannedAt

@@ -7,9 +7,9 @@ extension RuleFileReader {
     /// Reports rules that match no example, and rules that cannot be rendered for an example that they match.
     func check(_ ruleSet: RuleSet, against catalog: [String: EventShape]) {
         let tried = Self.withoutAttributes(ruleSet)
-        let awake = examples(in: catalog, thatWake: tried)
+        let matching = examples(in: catalog, matching: tried)
         for rule in ruleSet.rules {
-            guard let events = awake[rule.name] else {
+            guard let events = matching[rule.name] else {
                 let key = "rules.\(rule.name).when"
                 report(line: line(of: key), key: key, "none of the event's examples matches")
                 continue
@@ -28,16 +28,16 @@ extension RuleFileReader {
 
     /// Returns the matching examples of each rule. The rule set's index avoids testing every rule on every example.
     private func examples(
-        in catalog: [String: EventShape], thatWake ruleSet: RuleSet
+        in catalog: [String: EventShape], matching ruleSet: RuleSet
     ) -> [String: [DomainEvent]] {
-        var awake: [String: [DomainEvent]] = [:]
+        var matching: [String: [DomainEvent]] = [:]
         for (type, shape) in catalog.sorted(by: { $0.key < $1.key }) {
             for data in shape.examples {
                 let event = Self.event(type, data: data, app: ruleSet.app)
-                for rule in ruleSet.rules(for: event) { awake[rule.name, default: []].append(event) }
+                for rule in ruleSet.rules(for: event) { matching[rule.name, default: []].append(event) }
             }
         }
-        return awake
+        return matching
     }
 
     /// Returns the rules without conditions on source and subject, because examples have only data.

@@ -39,7 +39,7 @@ extension RuleFileReader {
 
     /// Checks the keys of each event (`Shared/Providers/ProviderFacts.md`, “The `aps` dictionary”).
     private func checkActivity(_ event: Activity.Event, _ field: Field, _ table: [String: Field]) {
-        let (needed, alien): ([String], [String]) =
+        let (needed, forbidden): ([String], [String]) =
             switch event {
             case .start: (["content-state", "attributes-type", "attributes"], ["dismissal-date"])
             case .update:
@@ -50,7 +50,7 @@ extension RuleFileReader {
             case .end: ([], ["attributes-type", "attributes", "input-push-token", "input-push-channel", "stale-date"])
             }
         for key in needed where table[key] == nil { report(field, "“event: \(event.rawValue)” needs “\(key)”") }
-        for key in alien {
+        for key in forbidden {
             if let value = table[key] { report(value, "“event: \(event.rawValue)” has no “\(key)”") }
         }
         if table["input-push-token"] != nil, let channel = table["input-push-channel"] {
@@ -124,7 +124,7 @@ extension RuleFileReader {
     /// Checks the rule's `say`, `how` and `to` against its kind.
     func checkKind(_ rule: Rule, _ field: Field) {
         checkPushType(rule)
-        checkWords(rule, field)
+        checkTexts(rule, field)
         checkFollowing(rule, field)
         let kind = rule.how.kind
         if rule.say.payload != nil, !kind.hasPayload {
@@ -165,7 +165,7 @@ extension RuleFileReader {
     }
 
     /// Reports texts and display options that the kind does not support.
-    private func checkWords(_ rule: Rule, _ field: Field) {
+    private func checkTexts(_ rule: Rule, _ field: Field) {
         let kind = rule.how.kind
         guard kind.pushType != nil else { return }
         let words: [(String, Bool)] = [
@@ -174,7 +174,7 @@ extension RuleFileReader {
         ]
         let fitting: Set<String> =
             if kind == .liveActivity { ["title", "body"] } else if kind.isData { ["data", "deep-link"] } else { [] }
-        for (word, isSaid) in words where isSaid && !fitting.contains(word) {
+        for (word, isSet) in words where isSet && !fitting.contains(word) {
             reportSay(rule, word, "“as: \(kind.rawValue)” has no “\(word)”")
         }
         let options: [(String, Bool)] = [
@@ -182,7 +182,7 @@ extension RuleFileReader {
             ("thread", rule.how.thread != nil), ("badge", rule.how.badge != nil || rule.how.countsUnread),
             ("interruption-level", rule.how.interruptionLevel != nil),
         ]
-        for (word, isSaid) in options where isSaid {
+        for (word, isSet) in options where isSet {
             let key = "\(field.path).how.\(word)"
             report(line: line(of: key), key: key, "“as: \(kind.rawValue)” has no “\(word)”")
         }
@@ -193,11 +193,11 @@ extension RuleFileReader {
             report(field, "“as: live-activity” needs “live-activity” under “say”")
             return
         }
-        let speaks = rule.say.title != nil || rule.say.body != nil
-        if activity.event == .start, !speaks {
+        let hasText = rule.say.title != nil || rule.say.body != nil
+        if activity.event == .start, !hasText {
             report(field, "a Live Activity starts with an alert: it needs a title or a body under “say”")
         }
-        if rule.how.sound != nil, !speaks {
+        if rule.how.sound != nil, !hasText {
             report(field, "the sound of a Live Activity belongs to its alert: it needs a title or a body under “say”")
         }
     }

@@ -2,14 +2,14 @@ import PushProtocol
 import Yams
 
 extension RuleFileReader {
-    private static let wordingKeys = ["title", "subtitle", "body", "deep-link", "image", "data", "preview"]
+    private static let textKeys = ["title", "subtitle", "body", "deep-link", "image", "data", "preview"]
 
     /// Reads `say` in all of its languages.
     ///
     /// - Parameter isWhole: whether it belongs to a rule. A digest's `say` has no `payload` and no `live-activity`.
     func messageTemplate(_ field: Field, _ shapes: [EventShape], isWhole: Bool = false) -> Rule.MessageTemplate? {
         let own = isWhole ? ["payload", "live-activity"] : []
-        guard let table = table(field, keys: RuleFileReader.wordingKeys + ["languages"] + own) else { return nil }
+        guard let table = table(field, keys: RuleFileReader.textKeys + ["languages"] + own) else { return nil }
         var messageTemplate = words(table, shapes)
         messageTemplate.payload = table["payload"].flatMap { payload($0, shapes) }
         messageTemplate.activity = table["live-activity"].flatMap { activity($0, shapes) }
@@ -18,7 +18,7 @@ extension RuleFileReader {
                 report(value, "“\(name)” is not a language tag of BCP 47, such as de or pt-BR")
                 continue
             }
-            guard let table = self.table(value, keys: RuleFileReader.wordingKeys) else { continue }
+            guard let table = self.table(value, keys: RuleFileReader.textKeys) else { continue }
             let own = self.language
             self.language = language
             messageTemplate.translations[language] = words(table, shapes)

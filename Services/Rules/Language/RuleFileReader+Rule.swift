@@ -19,7 +19,7 @@ extension RuleFileReader {
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
             say: say, how: how, policy: policy)
         if rule.visibility == .momentary {
-            rule.policy.becomeMomentary(hasWordOnQuietHours: table["policy"].map(speaksOfQuiet) ?? false)
+            rule.policy.becomeMomentary(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
         }
         if problems.count == found {
             checkSense(rule, field)
@@ -32,19 +32,19 @@ extension RuleFileReader {
 
     /// Reports well-formed keys of a rule that contradict each other.
     private func checkSense(_ rule: Rule, _ field: Field) {
-        let speaks = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
+        let hasText = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
         switch rule.how.kind {
         case .alert where rule.policy.sumsUpAll && rule.say != Rule.MessageTemplate():
             report(field, "a rule with a “digest” takes no “say” of its own: only the “say” of the “digest” is sent")
         case .alert where !rule.policy.sumsUpAll && rule.say.title == nil && rule.say.body == nil:
             report(field, "an alert needs a title or a body under “say”; or use “as: silent” under “how”")
-        case .silent where speaks:
+        case .silent where hasText:
             report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
         case .silent where rule.how.sound != nil || rule.how.interruptionLevel != nil:
             report(field, "a silent push cannot have a sound or an interruption level")
         case .silent where rule.how.badge != nil:
             report(field, "a silent push cannot have a badge; use “as: badge-only”")
-        case .badgeOnly where speaks || rule.how.sound != nil || rule.how.interruptionLevel != nil:
+        case .badgeOnly where hasText || rule.how.sound != nil || rule.how.interruptionLevel != nil:
             report(field, "“as: badge-only” cannot have texts, a sound or an interruption level")
         case .badgeOnly
         where rule.how.badge == nil && !rule.how.countsUnread && rule.to.allSatisfy({ $0.badge == nil }):
@@ -55,7 +55,7 @@ extension RuleFileReader {
         }
     }
 
-    private func speaksOfQuiet(_ policy: Field) -> Bool {
+    private func setsQuietHours(_ policy: Field) -> Bool {
         policy.node.mapping?.keys.contains { $0.scalar?.string == "quiet-hours" } ?? false
     }
 

@@ -52,7 +52,7 @@ enum DigestRows {
     }
 
     static func markTold(_ rows: [DigestStore.Row]) -> SQL {
-        let told = rows.flatMap { row in row.closing.told.filter { !$0.isTold }.map { (row.key, $0) } }
+        let told = rows.flatMap { row in row.closing.told.filter { !$0.wasSent }.map { (row.key, $0) } }
         return """
             UPDATE rules.digest_item SET is_told = true FROM \(table(told))
             WHERE (digest_item.app, digest_item.user_id, digest_item.bucket, digest_item.item)

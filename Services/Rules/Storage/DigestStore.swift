@@ -99,7 +99,7 @@ extension Bucket.Item {
             event: try row.decode(UUID.self, at: 5), correlation: try row.decode(String.self, at: 6),
             values: try WireCoding.decodeStored(JSONValue.self, from: try row.decode(String.self, at: 7)),
             saidAt: Timestamp(try row.decode(Date.self, at: 8)), from: Timestamp(try row.decode(Date.self, at: 9)),
-            end: try row.decode(Date?.self, at: 10).map(Timestamp.init), isTold: try row.decode(Bool.self, at: 11),
+            end: try row.decode(Date?.self, at: 10).map(Timestamp.init), wasSent: try row.decode(Bool.self, at: 11),
             step: Int(try row.decode(Int32.self, at: 12)))
     }
 }
@@ -136,12 +136,12 @@ extension DigestStore {
                 let digest = rule.policy.digest
             else {
                 closing = Bucket.Closing(last: bucket.last, gone: bucket.items, plannedAt: now)
-                writes.decisions += bucket.items.filter { !$0.isTold }.map { decided($0, .drop, .ruleGone, nil) }
+                writes.decisions += bucket.items.filter { !$0.wasSent }.map { decided($0, .drop, .ruleGone, nil) }
                 return
             }
             closing = bucket.close(digest, settings, zone: set.defaults.zone, now: now)
             guard let latest = closing.told.max(by: { $0.saidAt < $1.saidAt }) else { return }
-            writes.decisions += closing.told.filter { !$0.isTold }
+            writes.decisions += closing.told.filter { !$0.wasSent }
                 .map { decided($0, .digest, .summedUp, set.version) }
             let rendered: RenderedNotification
             do {
@@ -191,7 +191,7 @@ extension Rule {
             case .daily: closing.last?.date.description ?? ""
             case .after:
                 DerivedID.uuid5(
-                    bucket, "items", ids: closing.told.filter { !$0.isTold }.map(\.notification)
+                    bucket, "items", ids: closing.told.filter { !$0.wasSent }.map(\.notification)
                 ).uuidString
             }
         // The next one replaces it on the screen.

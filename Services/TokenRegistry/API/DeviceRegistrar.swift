@@ -11,7 +11,7 @@ struct DeviceRegistrar: Sendable {
     init(store: RegistrationStore) {
         self.store = store
         memberships = MembershipStore(store.database)
-        registering = GroupCommit { try await store.registerNoting($0).arrived }
+        registering = GroupCommit { try await store.registerReturningNew($0).arrived }
     }
 
     /// Registers a token, and subscribes its user to the body's `type`.

@@ -8,12 +8,12 @@ import PushProtocol
 struct OperatorRoutes: Sendable {
     private let store: RegistrationStore
     private let keys: APIKeyAuthenticator
-    private let census: RegistrationCounts
+    private let registrationCounts: RegistrationCounts
 
-    init(store: RegistrationStore, keys: APIKeyAuthenticator, census: RegistrationCounts) {
+    init(store: RegistrationStore, keys: APIKeyAuthenticator, registrationCounts: RegistrationCounts) {
         self.store = store
         self.keys = keys
-        self.census = census
+        self.registrationCounts = registrationCounts
     }
 
     func add(to router: Router<BasicRequestContext>) {
@@ -52,7 +52,7 @@ struct OperatorRoutes: Sendable {
     }
 
     private func counts(of app: AppID?) async throws -> JSONValue {
-        let figures = try await census.figures()
+        let figures = try await registrationCounts.figures()
         return [
             "counted_at": .string(RFC3339.string(from: figures.countedAt)),
             "counts": .array(figures.counts.filter { app == nil || $0.group.app == app }.map(\.json)),

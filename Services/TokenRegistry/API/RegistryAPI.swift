@@ -35,7 +35,8 @@ enum RegistryAPI {
         InstallationRoutes(store: store, gate: gate, changes: changes).add(to: router)
         TopicRoutes(store: MembershipStore(store.database), gate: gate).add(to: router)
         OperatorRoutes(
-            store: operators, keys: keys, census: RegistrationCounts(RegistrationCountStore(operators.database))
+            store: operators, keys: keys,
+            registrationCounts: RegistrationCounts(RegistrationCountStore(operators.database))
         ).add(to: router)
         BackendRoutes(devices: devices, keys: keys, apps: apps).add(to: router)
         router.get("openapi.yaml") { _, _ in

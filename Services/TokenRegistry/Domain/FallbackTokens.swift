@@ -6,7 +6,7 @@ extension [Registration] {
     /// to tokens, or if the FID or its cohort is suspended.
     ///
     /// Some clients send a registration token as a FID (firebase-ios-sdk #16429). It is then tried as both.
-    func withoutSecondAddresses(_ fids: FIDPreference = FIDPreference()) -> [Registration] {
+    func withFallbacks(_ fids: FIDPreference = FIDPreference()) -> [Registration] {
         guard contains(where: { $0.kind == .fid }) else { return self }
         var latest: [InstallationID: [RegistrationKind: Registration]] = [:]
         for registration in self {

@@ -103,7 +103,7 @@ extension InstallationBody.Entry {
             }
         let members = try JSONObjectReader(value, at: path, prefix: "\(path).", known: known)
         guard let token = DeviceToken(try members.text("token"), for: kind.provider) else {
-            throw .invalid(path: "\(path).token", problem: RegistrationBody.shape(of: kind.provider))
+            throw .invalid(path: "\(path).token", problem: RegistrationBody.expectedFormat(of: kind.provider))
         }
         self.init(kind: kind, token: token, environment: .production)
         switch kind.provider {

@@ -32,7 +32,7 @@ struct PushPlan: Hashable, Sendable {
         var targets: [Destination: [Push.Target]] = [:]
         var without: [Outcome] = []
         for (recipient, registrations) in zip(notification.recipients, devices) {
-            let fitting = registrations.fitting(kinds, scope: notification.scope).withoutSecondAddresses(fids)
+            let fitting = registrations.fitting(kinds, scope: notification.scope).withFallbacks(fids)
             if fitting.isEmpty { without.append(Outcome(of: recipient, .skipped(reason: "no-device"), at: now)) }
             for place in fitting.indices {
                 targets[Destination(of: fitting[place]), default: []].append(Push.Target(recipient, on: fitting[place]))

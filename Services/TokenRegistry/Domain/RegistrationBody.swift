@@ -20,7 +20,7 @@ struct RegistrationBody: Hashable, Sendable {
         provider = try Self.provider(platform: try Self.text("platform", in: value))
         environment = try Self.environment(try Self.text("environment", in: value))
         guard let token = DeviceToken(try Self.text("token", in: value), for: provider) else {
-            throw .invalid(path: "token", problem: Self.shape(of: provider))
+            throw .invalid(path: "token", problem: Self.expectedFormat(of: provider))
         }
         self.token = token
         topic = try Self.topic(in: value)
@@ -59,7 +59,7 @@ struct RegistrationBody: Hashable, Sendable {
     }
 
     /// The expected token format, for error messages.
-    static func shape(of provider: Provider) -> String {
+    static func expectedFormat(of provider: Provider) -> String {
         switch provider {
         case .apns: "an APNs device token is hexadecimal, of even length, at most 512 digits"
         case .fcm: "an FCM registration token is visible ASCII without spaces, at most 4096 characters"

@@ -24,7 +24,7 @@ enum AudienceQueries {
         """
         SELECT \(Registration.columns) FROM registry.registration r
         WHERE r.app = \(campaign.app.rawValue) AND r.state = 'active' AND \(within(span, "r.user_id"))
-            AND \(isMeant(by: campaign))
+            AND \(isInAudience(by: campaign))
         ORDER BY r.user_id
         """
     }
@@ -55,7 +55,7 @@ enum AudienceQueries {
         FROM unnest(\(users.map(\.rawValue))::text[]) AS u (user_id)
         JOIN registry.registration r
             ON r.app = \(campaign.app.rawValue) AND r.user_id = u.user_id AND r.state = 'active'
-        WHERE \(isMeant(by: campaign))
+        WHERE \(isInAudience(by: campaign))
         ORDER BY r.device_id
         """
     }
@@ -67,7 +67,7 @@ enum AudienceQueries {
 
     /// Matches registrations that the user had at the cut-off, and their replacements since: a rotated token, or a
     /// token moved to its correct environment. Each device so belongs to one user throughout the campaign.
-    private static func isMeant(by campaign: Campaign) -> SQL {
+    private static func isInAudience(by campaign: Campaign) -> SQL {
         let condition = campaign.audience.devices.map(fits) ?? "true"
         return """
             (r.state_changed_at <= \(campaign.cutOff) OR EXISTS (

@@ -6,15 +6,15 @@ import PushProtocol
 /// runs in steps of a few seconds. The part rows go last, since they mark that a list exists.
 extension CampaignStore {
     /// Maximum list users that one statement deletes.
-    static let forgottenAtOnce = 10_000
+    static let deletionStep = 10_000
 
     /// Deletes the lists of ended campaigns in user order. No step scans rows that an earlier step deleted.
     ///
     /// - Parameter rest: called between steps with the duration of the last one.
     /// - Throws: the first failure, after all other lists were tried.
-    func forgetLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
+    func deleteEndedLists(rest: (Duration) async throws -> Void = { _ in }) async throws {
         var failure: (any Error)?
-        for row in try await database.query(Self.leftLists) {
+        for row in try await database.query(Self.endedLists) {
             let campaign = try row.decode(UUID.self, at: 0)
             do {
                 try await forgetList(of: campaign, rest: rest)
@@ -31,17 +31,17 @@ extension CampaignStore {
         while let row = try await database.query(Self.end(ofList: campaign, after: position)).first {
             let end = try row.decode(String.self, at: 0)
             let begun = ContinuousClock.now
-            try await database.execute(Self.listForgetting(of: campaign, after: position, upTo: end))
+            try await database.execute(Self.listDeletion(of: campaign, after: position, upTo: end))
             position = end
             try await rest(.now - begun)
         }
         try await database.transaction { [position] transaction in
-            try await transaction.execute(Self.listForgetting(of: campaign, after: position, upTo: nil))
+            try await transaction.execute(Self.listDeletion(of: campaign, after: position, upTo: nil))
             try await transaction.execute("DELETE FROM registry.campaign_part WHERE campaign = \(campaign)")
         }
     }
 
-    static let leftLists: SQL = """
+    static let endedLists: SQL = """
         SELECT DISTINCT p.campaign FROM registry.campaign_part p JOIN registry.campaign c ON c.id = p.campaign
         WHERE c.finished_at IS NOT NULL
         """
@@ -50,11 +50,11 @@ extension CampaignStore {
     static func end(ofList campaign: UUID, after position: String) -> SQL {
         """
         SELECT m.user_id FROM registry.campaign_member m WHERE m.campaign = \(campaign) AND m.user_id > \(position)
-        ORDER BY m.user_id OFFSET \(forgottenAtOnce - 1) LIMIT 1
+        ORDER BY m.user_id OFFSET \(deletionStep - 1) LIMIT 1
         """
     }
 
-    static func listForgetting(of campaign: UUID, after position: String, upTo end: String?) -> SQL {
+    static func listDeletion(of campaign: UUID, after position: String, upTo end: String?) -> SQL {
         """
         DELETE FROM registry.campaign_member m
         WHERE m.campaign = \(campaign) AND \(AudienceQueries.within(.init(after: position, upTo: end), "m.user_id"))

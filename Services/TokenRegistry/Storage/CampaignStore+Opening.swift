@@ -6,7 +6,7 @@ extension CampaignStore {
     /// Ranges of a campaign. Several processes share them, and one range uses the time another waits for the broker.
     static let ranges = 8
     /// Smaller audiences get a single range.
-    static let worthSplitting: Int64 = 20_000
+    static let minimumSplitSize: Int64 = 20_000
     /// Table pages sampled to estimate the audience's size and the range bounds.
     private static let samplePages = 400.0
 
@@ -91,7 +91,7 @@ extension CampaignStore {
         let estimate = try row.decode(Int64.self, at: 0)
         var bounds: [String] = []
         for bound in try row.decode([String]?.self, at: 1) ?? [] where bound != bounds.last { bounds.append(bound) }
-        if estimate < Self.worthSplitting { bounds = [] }
+        if estimate < Self.minimumSplitSize { bounds = [] }
         for (number, lower) in ([""] + bounds).enumerated() {
             let upper = number < bounds.count ? bounds[number] : nil
             try await transaction.execute(

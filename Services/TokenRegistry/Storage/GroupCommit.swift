@@ -17,7 +17,7 @@ actor GroupCommit {
     static let mostClaims = 128
     static let mostTransactions = 4
     /// Maximum waiting requests. Four transactions of 128 requests in 10 ms store these in about 80 ms.
-    static let usualMostWaiting = 4096
+    static let defaultMaximumWaiting = 4096
     /// Statement timeouts of one batch after which the rest of the batch fails.
     static let mostTimeouts = 8
 
@@ -34,7 +34,7 @@ actor GroupCommit {
         let answer: CheckedContinuation<Bool, any Error>
     }
 
-    init(mostWaiting: Int = usualMostWaiting, _ store: @escaping Store) {
+    init(mostWaiting: Int = defaultMaximumWaiting, _ store: @escaping Store) {
         self.mostWaiting = mostWaiting
         self.store = store
     }
@@ -59,42 +59,42 @@ actor GroupCommit {
 
     private func storeWaiting() async {
         while !waiting.isEmpty {
-            let company = Array(waiting.prefix(Self.mostClaims))
-            waiting.removeFirst(company.count)
+            let batch = Array(waiting.prefix(Self.mostClaims))
+            waiting.removeFirst(batch.count)
             var timeouts = 0
-            await commit(company, &timeouts)
+            await commit(batch, &timeouts)
         }
         transactions -= 1
     }
 
-    private func commit(_ company: [Waiting], _ timeouts: inout Int) async {
+    private func commit(_ batch: [Waiting], _ timeouts: inout Int) async {
         do {
-            let arrived = try await store(company.map(\.claim))
-            for one in company { one.answer.resume(returning: arrived.contains(one.claim.device)) }
+            let arrived = try await store(batch.map(\.claim))
+            for one in batch { one.answer.resume(returning: arrived.contains(one.claim.device)) }
         } catch {
             let failure = error as? PostgresError
             if failure?.isTimeout == true {
                 timeouts += 1
-                guard company.count > 1, timeouts < Self.mostTimeouts else { return fail(company, error) }
+                guard batch.count > 1, timeouts < Self.mostTimeouts else { return fail(batch, error) }
                 // One request may wait for a lock or be slow. Split the batch, so that the others succeed.
-                let middle = company.count / 2
-                await commit(Array(company[..<middle]), &timeouts)
-                await commit(Array(company[middle...]), &timeouts)
+                let middle = batch.count / 2
+                await commit(Array(batch[..<middle]), &timeouts)
+                await commit(Array(batch[middle...]), &timeouts)
             } else if failure?.isOutage == true {
                 // The database is away, so all waiting requests fail.
                 let everyone = waiting
                 waiting = []
-                fail(company + everyone, error)
-            } else if company.count == 1 {
-                fail(company, error)
+                fail(batch + everyone, error)
+            } else if batch.count == 1 {
+                fail(batch, error)
             } else {
                 // A transaction's error does not name the request. Store them one by one.
-                for one in company { await commit([one], &timeouts) }
+                for one in batch { await commit([one], &timeouts) }
             }
         }
     }
 
-    private func fail(_ company: [Waiting], _ error: any Error) {
-        for one in company { one.answer.resume(throwing: error) }
+    private func fail(_ batch: [Waiting], _ error: any Error) {
+        for one in batch { one.answer.resume(throwing: error) }
     }
 }

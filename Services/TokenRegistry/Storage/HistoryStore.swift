@@ -7,7 +7,7 @@ import PushProtocol
 /// their time would be rewritten by each new subscription.
 struct HistoryStore: Sendable {
     /// Maximum memberships a step reads, and maximum campaigns deleted at once.
-    static let usualStep = 1000
+    static let defaultStep = 1000
 
     private let database: PostgresPool
     private let terms: RetentionTerms
@@ -15,7 +15,7 @@ struct HistoryStore: Sendable {
     private let logger: Logger
 
     init(
-        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = defaultStep, logger: Logger = .registry
     ) {
         self.logger = logger
         self.database = database
@@ -65,7 +65,7 @@ struct HistoryStore: Sendable {
                 "SELECT app, kind, name, user_id FROM registry.membership_sweep FOR UPDATE SKIP LOCKED")
             guard let place = try turn.first.map(Place.init) else { return .elsewhere }
             let end = try await transaction.query(Self.end(of: step, after: place)).first.map(Place.init)
-            try await transaction.execute(Self.bearings)
+            try await transaction.execute(Self.disablingSequentialScan)
             let memberships =
                 passes
                 ? 0
@@ -108,7 +108,7 @@ struct HistoryStore: Sendable {
             finished.append(try row.decode(UUID.self, at: 0))
         }
         guard !finished.isEmpty else { return 0 }
-        do { return try await forget(finished) } catch let error as PostgresError where error.mayBeOneRows {}
+        do { return try await forget(finished) } catch let error as PostgresError where error.mayConcernOneRow {}
         var count = 0
         for campaign in finished {
             count += try await passing("registry.campaign", 0) { try await forget([campaign]) }
@@ -122,7 +122,7 @@ struct HistoryStore: Sendable {
 
     /// Returns `other` if the statement fails while the database is available.
     private func passing<R>(_ table: String, _ other: R, _ body: () async throws -> R) async throws -> R {
-        do { return try await body() } catch let error as PostgresError where error.mayBeOneRows {
+        do { return try await body() } catch let error as PostgresError where error.mayConcernOneRow {
             WalkStep.tell(error, in: table, logger)
             return other
         }
@@ -138,7 +138,7 @@ struct HistoryStore: Sendable {
 
     /// Prevents a sequential scan. For a row comparison the planner estimates the first column only. If one app has
     /// most rows, it would take a step for the whole table.
-    static let bearings: SQL = "SET LOCAL enable_seqscan = off"
+    static let disablingSequentialScan: SQL = "SET LOCAL enable_seqscan = off"
 
     /// Deletes memberships that ended before a moment. Skips locked rows until the next walk; keeps members that have
     /// rejoined.

@@ -70,7 +70,7 @@ struct OutboxStore: Sendable {
             var published = Published()
             if !announcements.isEmpty { published = try await publish(announcements) }
             dead += published.dead
-            if !dead.isEmpty { try await transaction.execute(Self.burial(of: dead)) }
+            if !dead.isEmpty { try await transaction.execute(Self.settingAside(of: dead)) }
             if !published.numbers.isEmpty {
                 try await transaction.execute("DELETE FROM registry.outbox WHERE id = ANY(\(published.numbers))")
             }
@@ -79,7 +79,7 @@ struct OutboxStore: Sendable {
     }
 
     /// Sets aside rows of an unknown kind that are older than ``patience``.
-    func buryUnknown() async throws -> [DeadRow] {
+    func setAsideUnknown() async throws -> [DeadRow] {
         let rows = try await database.query(
             """
             UPDATE registry.outbox SET dead_at = clock_timestamp(), dead_reason = \(ReasonCode.rowKindUnknown)
@@ -119,7 +119,7 @@ struct OutboxStore: Sendable {
         """
     }
 
-    private static func burial(of dead: [DeadRow]) -> SQL {
+    private static func settingAside(of dead: [DeadRow]) -> SQL {
         """
         UPDATE registry.outbox o SET dead_at = clock_timestamp(), dead_reason = d.reason
         FROM unnest(\(dead.map(\.number))::bigint[], \(dead.map(\.reason))::text[]) AS d (id, reason)

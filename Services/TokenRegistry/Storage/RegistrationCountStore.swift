@@ -5,12 +5,12 @@ import PushProtocol
 /// Counts registrations one primary-key range at a time, so that statements stay short in large tables.
 struct RegistrationCountStore: Sendable {
     /// Maximum registrations one statement reads.
-    static let usualStep = 20_000
+    static let defaultStep = 20_000
 
     private let database: PostgresPool
     private let step: Int
 
-    init(_ database: PostgresPool, step: Int = usualStep) {
+    init(_ database: PostgresPool, step: Int = defaultStep) {
         self.database = database
         self.step = step
     }

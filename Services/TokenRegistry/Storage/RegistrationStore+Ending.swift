@@ -16,7 +16,7 @@ extension RegistrationStore {
             // Serialises with an erasure of the same users.
             try await transaction.execute(AdvisoryLock.take(Set(claims.map { AdvisoryLock.user($0.app, $0.user) })))
             // Insert first: a concurrent registration then waits for this transaction and finds the row.
-            if notesUnknown { try await transaction.execute(Self.farewell(claims, tokens.cipher)) }
+            if notesUnknown { try await transaction.execute(Self.signOutInsertion(claims, tokens.cipher)) }
             return try await transaction.query(Self.departure(claims.map { ($0.device, $0.owner, $0.at) })).ended
         }
     }
@@ -30,7 +30,7 @@ extension RegistrationStore {
     }
 
     /// Inserts signed-out rows for unknown devices. Their registration time is the epoch, so they reject no others.
-    static func farewell(_ claims: [RegistrationRequest], _ cipher: TokenCipher) -> SQL {
+    static func signOutInsertion(_ claims: [RegistrationRequest], _ cipher: TokenCipher) -> SQL {
         """
         INSERT INTO registry.registration
             (device_id, app, user_id, provider, environment, token, kind, registered_at, state, state_reason,
@@ -133,7 +133,7 @@ extension RegistrationStore {
     func erase(_ user: AppUser, at moment: Timestamp? = nil) async throws -> Int {
         try await database.transaction { transaction in
             try await transaction.execute(AdvisoryLock.take([AdvisoryLock.user(user.app, user.user)]))
-            let erasedAt = try await transaction.query(Self.remembrance(of: user, at: moment)).single(Date.self)
+            let erasedAt = try await transaction.query(Self.tombstoneUpsert(of: user, at: moment)).single(Date.self)
             let count = try await transaction.execute(Self.erasure(of: user, at: erasedAt))
             try await transaction.execute(MembershipStore.erasure(of: user, at: erasedAt))
             try await transaction.execute(HistoryStore.erasure(of: user))
@@ -148,7 +148,7 @@ extension RegistrationStore {
         }
     }
 
-    private static func remembrance(of user: AppUser, at moment: Timestamp?) -> SQL {
+    private static func tombstoneUpsert(of user: AppUser, at moment: Timestamp?) -> SQL {
         """
         INSERT INTO registry.erasure AS e (app, user_id, erased_at)
         VALUES (\(user.app.rawValue), \(user.user.rawValue),

@@ -14,12 +14,12 @@ extension RegistrationStore {
     func replace(
         _ installation: Installation, of user: UserID, with claims: [RegistrationRequest], at moment: Timestamp? = nil
     ) async throws -> Replaced {
-        let turns: Set = [
+        let lockNames: Set = [
             AdvisoryLock.user(installation.app, user), AdvisoryLock.installation(installation.app, installation.id),
         ]
         return try await database.transaction { transaction in
-            try await transaction.execute(AdvisoryLock.take(turns))
-            let isNew = try await transaction.query(Self.possession(of: installation, by: user)).isEmpty
+            try await transaction.execute(AdvisoryLock.take(lockNames))
+            let isNew = try await transaction.query(Self.installationRegistrations(of: installation, by: user)).isEmpty
             let registered = try await take(claims, in: transaction)
             let taken = Array(registered.taken)
             var kept = taken
@@ -30,7 +30,7 @@ extension RegistrationStore {
             let ended = try await transaction.query(
                 Self.ending(installation, of: user, except: kept, at: moment, .dropped)
             ).ended
-            let records = try await transaction.query(Self.possession(of: installation, by: user))
+            let records = try await transaction.query(Self.installationRegistrations(of: installation, by: user))
                 .compactMap { HistoryEntry($0, tokens, of: installation.app).record }
             return Replaced(records: records, isNew: isNew, changes: registered.arrived.count + ended)
         }
@@ -66,12 +66,12 @@ extension RegistrationStore {
     func registrations(
         on installation: Installation, of user: UserID
     ) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possession(of: installation, by: user), of: installation.app)
+        try await records(Self.installationRegistrations(of: installation, by: user), of: installation.app)
     }
 
     /// Reads a user's registrations in an app, grouped by installation. Registrations without one come last.
     func registrations(of user: AppUser) async throws(PostgresError) -> [RegistrationRecord] {
-        try await records(Self.possessions(of: user), of: user.app)
+        try await records(Self.userRegistrations(of: user), of: user.app)
     }
 
     /// Returns the readable rows and counts the others (``UnreadableRegistrations``).
@@ -79,7 +79,7 @@ extension RegistrationStore {
         try await database.query(query).compactMap { HistoryEntry($0, tokens, of: app).record }
     }
 
-    static func possession(of installation: Installation, by user: UserID) -> SQL {
+    static func installationRegistrations(of installation: Installation, by user: UserID) -> SQL {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(installation.app.rawValue) AND r.installation = \(installation.id.rawValue)
@@ -88,7 +88,7 @@ extension RegistrationStore {
         """
     }
 
-    static func possessions(of user: AppUser) -> SQL {
+    static func userRegistrations(of user: AppUser) -> SQL {
         """
         SELECT \(RegistrationRecord.columns) FROM registry.registration r
         WHERE r.app = \(user.app.rawValue) AND r.user_id = \(user.user.rawValue) AND r.state = 'active'

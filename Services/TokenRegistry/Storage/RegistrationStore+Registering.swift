@@ -9,10 +9,12 @@ extension RegistrationStore {
     ///
     /// - Returns: the stored registrations, including repeats.
     @discardableResult
-    func register(_ claims: [RegistrationRequest]) async throws -> Set<UUID> { try await registerNoting(claims).taken }
+    func register(_ claims: [RegistrationRequest]) async throws -> Set<UUID> {
+        try await registerReturningNew(claims).taken
+    }
 
     /// Registers devices and returns which registrations are new to their user.
-    func registerNoting(_ claims: [RegistrationRequest]) async throws -> Registered {
+    func registerReturningNew(_ claims: [RegistrationRequest]) async throws -> Registered {
         var registered = Registered()
         for wave in claims.waves {
             let part = try await register(wave: wave)
@@ -31,9 +33,9 @@ extension RegistrationStore {
     }
 
     private func register(wave claims: [RegistrationRequest]) async throws -> Registered {
-        let turns = Set(claims.flatMap(\.turns))
+        let lockNames = Set(claims.flatMap(\.lockNames))
         return try await database.transaction { transaction in
-            try await transaction.execute(AdvisoryLock.take(turns))
+            try await transaction.execute(AdvisoryLock.take(lockNames))
             return try await take(claims, in: transaction)
         }
     }
@@ -48,7 +50,7 @@ extension RegistrationStore {
         for row in try await transaction.query(Self.upsert(claims, tokens.cipher)) {
             let row = try Taken(row)
             registered.taken.insert(row.device)
-            if row.hasArrived {
+            if row.isNewToUser {
                 registered.arrived.insert(row.device)
                 arrived.insert(row.user)
             }
@@ -186,19 +188,19 @@ private struct Taken {
     let user: AppUser
     let installation: InstallationID?
     /// Whether the registration became the user's in this statement.
-    let hasArrived: Bool
+    let isNewToUser: Bool
 
     init(_ row: PostgresRow) throws(PostgresError) {
         device = try row.decode(UUID.self, at: 0)
         user = AppUser(app: try row.decode(AppID.self, at: 1), user: try row.decode(UserID.self, at: 2))
         installation = try row.decode(InstallationID?.self, at: 3)
-        hasArrived = try row.decode(Bool.self, at: 4)
+        isNewToUser = try row.decode(Bool.self, at: 4)
     }
 }
 
 extension RegistrationRequest {
     /// The advisory locks of a registration: its user, for the device limit and erasures, and its installation.
-    fileprivate var turns: [String] {
+    fileprivate var lockNames: [String] {
         let user = AdvisoryLock.user(app, user)
         guard let installation else { return [user] }
         return [user, AdvisoryLock.installation(app, installation)]

@@ -9,13 +9,13 @@ import PushProtocol
 struct RegistrationStore: Sendable {
     /// Default maximum of active registrations of a user in an app. Beyond it, the one registered longest ago is
     /// evicted. It bounds the size of a user's pushes.
-    static let usualDevicesPerUser = 100
+    static let defaultDevicesPerUser = 100
 
     let database: PostgresPool
     let tokens: TokenKeys
     let devicesPerUser: Int
 
-    init(_ database: PostgresPool, tokens: TokenKeys = .none, devicesPerUser: Int = usualDevicesPerUser) {
+    init(_ database: PostgresPool, tokens: TokenKeys = .none, devicesPerUser: Int = defaultDevicesPerUser) {
         self.database = database
         self.tokens = tokens
         self.devicesPerUser = devicesPerUser

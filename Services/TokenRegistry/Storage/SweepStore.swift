@@ -8,7 +8,7 @@ import PushProtocol
 /// (`Shared/Messaging/BrokerFacts.md`, 5.1 Heap-only updates).
 struct SweepStore: Sendable {
     /// Maximum registrations a step reads.
-    static let usualStep = 1000
+    static let defaultStep = 1000
 
     private let database: PostgresPool
     private let terms: RetentionTerms
@@ -16,7 +16,7 @@ struct SweepStore: Sendable {
     private let logger: Logger
 
     init(
-        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = usualStep, logger: Logger = .registry
+        _ database: PostgresPool, terms: RetentionTerms = .usual, step: Int = defaultStep, logger: Logger = .registry
     ) {
         self.logger = logger
         self.database = database
@@ -52,7 +52,7 @@ struct SweepStore: Sendable {
             }
             // First, so that a fallback that ends now is not flagged as stale.
             let faded = try await transaction.execute(
-                Self.fading(after: position, until: end ?? Self.last, now: now))
+                Self.fallbackExpiry(after: position, until: end ?? Self.last, now: now))
             let changed = try await transaction.execute(
                 Self.marking(after: position, until: end ?? Self.last, now: now))
             let before = (now - InactivityRule.forgetAfter).date
@@ -62,7 +62,7 @@ struct SweepStore: Sendable {
             let ended = try await forgetEnded(after: position, until: end ?? Self.last, now: now, in: transaction)
             if end == nil {
                 _ = try await transaction.query("SELECT registry.forget_erasures(\(before))")
-                try await transaction.execute(Self.blanking(before: before))
+                try await transaction.execute(Self.positionClearing(before: before))
             }
             try await transaction.execute("UPDATE registry.sweep SET position = \(end ?? Self.first)")
             let deleted = forgotten + ended
@@ -101,19 +101,19 @@ struct SweepStore: Sendable {
         return """
             UPDATE registry.registration SET
                 stale_since = coalesce(stale_since, \(now.date)),
-                state = CASE WHEN \(isForgotten(by: ended)) THEN 'stale' ELSE state END,
-                state_reason = CASE WHEN \(isForgotten(by: ended)) THEN 'not seen for 270 days' END,
-                state_changed_at = CASE WHEN \(isForgotten(by: ended)) THEN statement_timestamp()
+                state = CASE WHEN \(isExpiredByProvider(by: ended)) THEN 'stale' ELSE state END,
+                state_reason = CASE WHEN \(isExpiredByProvider(by: ended)) THEN 'not seen for 270 days' END,
+                state_changed_at = CASE WHEN \(isExpiredByProvider(by: ended)) THEN statement_timestamp()
                     ELSE state_changed_at END,
-                ended_at = CASE WHEN \(isForgotten(by: ended)) THEN registered_at END
+                ended_at = CASE WHEN \(isExpiredByProvider(by: ended)) THEN registered_at END
             WHERE device_id > \(start) AND device_id <= \(end) AND state = 'active'
-                AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isForgotten(by: ended)))
+                AND registered_at < \(flagged) AND (stale_since IS NULL OR \(isExpiredByProvider(by: ended)))
             """
     }
 
     /// Ends expired fallbacks of installations whose FID no provider has refused. Without such a FID, the token is the
     /// registration that works.
-    static func fading(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
+    static func fallbackExpiry(after start: UUID, until end: UUID, now: Timestamp) -> SQL {
         """
         UPDATE registry.registration r SET state = 'replaced', state_reason = 'a FID took its place',
             state_changed_at = statement_timestamp(), ended_at = r.fallback_until
@@ -144,7 +144,7 @@ struct SweepStore: Sendable {
     }
 
     /// Removes the users' ids from the bounds and positions of campaigns that ended long ago. The counts stay.
-    private static func blanking(before moment: Date) -> SQL {
+    private static func positionClearing(before moment: Date) -> SQL {
         """
         UPDATE registry.campaign_range g SET lower = '', upper = NULL, position = ''
         FROM registry.campaign c
@@ -152,7 +152,7 @@ struct SweepStore: Sendable {
         """
     }
 
-    private static func isForgotten(by moment: Date) -> SQL {
+    private static func isExpiredByProvider(by moment: Date) -> SQL {
         """
         (provider = 'fcm' AND kind IS DISTINCT FROM 'fcm-web' AND platform IS DISTINCT FROM 'ios'
             AND registered_at < \(moment))

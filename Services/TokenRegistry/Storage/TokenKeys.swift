@@ -19,7 +19,7 @@ final class TokenKeys: Sendable {
     static let none = TokenKeys()
 
     /// Minimum time between two log messages about tokens that cannot be decrypted.
-    static let silence = Duration.seconds(60)
+    static let logInterval = Duration.seconds(60)
 
     private struct State {
         var cipher: TokenCipher
@@ -132,7 +132,7 @@ final class TokenKeys: Sendable {
             dimensions: [("app", app.rawValue), ("reason", fault.metricLabel)]
         ).increment()
         let isDue = state.withLock { state in
-            guard state.told.map({ ContinuousClock.now - $0 >= Self.silence }) ?? true else { return false }
+            guard state.told.map({ ContinuousClock.now - $0 >= Self.logInterval }) ?? true else { return false }
             state.told = .now
             return true
         }

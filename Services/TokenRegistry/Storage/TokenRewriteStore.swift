@@ -8,7 +8,7 @@ import TokenEncryption
 /// key file says. The row `registry.token_rewrite` has the position and lets one process work at a time.
 struct TokenRewriteStore: Sendable {
     /// Maximum registrations a step reads.
-    static let usualStep = 500
+    static let defaultStep = 500
     /// Time between the end of a walk that rewrote nothing and the next walk.
     static let rest = Duration.seconds(3600)
 
@@ -17,7 +17,7 @@ struct TokenRewriteStore: Sendable {
     private let step: Int
     private let logger: Logger
 
-    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = usualStep, logger: Logger = .registry) {
+    init(_ database: PostgresPool, tokens: TokenKeys, step: Int = defaultStep, logger: Logger = .registry) {
         self.logger = logger
         self.database = database
         self.tokens = tokens

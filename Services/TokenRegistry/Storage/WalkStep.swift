@@ -15,7 +15,7 @@ enum WalkStep {
     ) async throws -> R {
         var rows = most
         while true {
-            do { return try await make(rows, false) } catch let error as PostgresError where error.mayBeOneRows {
+            do { return try await make(rows, false) } catch let error as PostgresError where error.mayConcernOneRow {
                 guard rows == 1 else {
                     rows /= 2
                     continue
@@ -41,7 +41,7 @@ extension Logger {
 
 extension PostgresError {
     /// Whether the statement may succeed without one of its rows.
-    var mayBeOneRows: Bool {
+    var mayConcernOneRow: Bool {
         guard case .sqlState(let state) = code else { return isTimeout }
         // Class 42: the statement or its permissions are wrong.
         return !isOutage && !isRetriableTransaction && !state.hasPrefix("42")

@@ -22,7 +22,7 @@ struct CampaignRunner: Service {
     static let backlog = 10_000
     /// How long a step waits for the database before its cursor goes to a retry queue. Shorter than the broker's
     /// `consumer_timeout` of 30 minutes.
-    static let databasePatience = Duration.seconds(600)
+    static let databaseTimeout = Duration.seconds(600)
     /// Statement timeouts of a step until its cursor is dead-lettered, after about two hours.
     static let mostTimeouts = 12
     /// Publish attempts of an unroutable or nacked message until the step is postponed.
@@ -128,19 +128,19 @@ struct CampaignRunner: Service {
             do {
                 guard try await hasRoom(for: step) else {
                     // If releasing fails, the rate is briefly lower. The same applies below.
-                    try? await steps.giveBack(step, telling: 0, of: cursor)
+                    try? await steps.releaseUnused(step, telling: 0, of: cursor)
                     return try await yield(cursor, delivery)
                 }
                 try await publish(step.pushes(from: service))
                 told = step.tally.devices
                 try await publish([step.next(from: service)])
             } catch {
-                try? await steps.giveBack(step, telling: told, of: cursor)
+                try? await steps.releaseUnused(step, telling: told, of: cursor)
                 throw error
             }
             bus.acknowledge([delivery.tag])
             count(step, of: cursor)
-            try? await steps.giveBack(step, telling: step.tally.devices, of: cursor)
+            try? await steps.releaseUnused(step, telling: step.tally.devices, of: cursor)
         }
     }
 
@@ -149,19 +149,19 @@ struct CampaignRunner: Service {
         on cursor: CampaignCursor, _ delivery: AMQPDelivery
     ) async throws -> CampaignSteps.Verdict {
         var isOurs = delivery.redelivered
-        let usual = delivery.attempt(on: queue) > 1 ? CampaignSteps.smallSize : CampaignSteps.usualSize
+        let usual = delivery.attempt(on: queue) > 1 ? CampaignSteps.smallSize : CampaignSteps.defaultSize
         while true {
             let (held, size) = (isOurs, bulkThrottle.stepSize(usual, throttled: CampaignSteps.smallSize))
-            let verdict = try await patiently { try await steps.next(cursor, redelivered: held, size: size) }
+            let verdict = try await waitingForDatabase { try await steps.next(cursor, redelivered: held, size: size) }
             guard case .wait(let wait) = verdict, wait <= .seconds(2) else { return verdict }
             try await Task.sleep(for: wait)
             isOurs = true
         }
     }
 
-    /// Waits while the database is unavailable, for at most ``databasePatience``.
-    private func patiently<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
-        let deadline = ContinuousClock.now + Self.databasePatience
+    /// Waits while the database is unavailable, for at most ``databaseTimeout``.
+    private func waitingForDatabase<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
+        let deadline = ContinuousClock.now + Self.databaseTimeout
         var isAway = false
         while true {
             do {
@@ -241,7 +241,7 @@ struct CampaignRunner: Service {
 
     /// Moves a cursor to the 5 s retry queue and releases its lease.
     private func yield(_ cursor: CampaignCursor, _ delivery: AMQPDelivery) async throws {
-        try await patiently { try await steps.yield(cursor) }
+        try await waitingForDatabase { try await steps.yield(cursor) }
         try await postpone(cursor, delivery)
     }
 
@@ -269,7 +269,7 @@ struct CampaignRunner: Service {
             metadata: (cursor?.metadata ?? [:]).merging([
                 LogKey.reason: "\(reason.code)", LogKey.error: "\(reason.detail)",
             ]) { $1 })
-        if let cursor { try await patiently { try await store.halt(cursor, because: reason) } }
+        if let cursor { try await waitingForDatabase { try await store.halt(cursor, because: reason) } }
         // The range is halted already.
         try await move(delivery, nil, delivery.deadLetterCopy(on: queue, because: reason, by: service))
         DeadRows.count(in: "registry.campaign_range", because: reason.code)
@@ -291,7 +291,7 @@ struct CampaignRunner: Service {
                     metadata: (cursor?.metadata ?? [:]).merging([LogKey.reason: "\(reply)"]) { $1 })
                 if let cursor {
                     let reason = Reason(code: ReasonCode.rejected, detail: reply)
-                    try await patiently { try await store.halt(cursor, because: reason) }
+                    try await waitingForDatabase { try await store.halt(cursor, because: reason) }
                     DeadRows.count(in: "registry.campaign_range", because: reason.code)
                 }
                 return bus.reject([delivery.tag])

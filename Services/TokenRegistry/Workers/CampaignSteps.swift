@@ -7,11 +7,11 @@ import Synchronization
 /// Computes the steps of campaigns, without publishing.
 final class CampaignSteps: Sendable {
     /// Approximate devices of a step.
-    static let usualSize = 4000
+    static let defaultSize = 4000
     /// The same while interactive notifications arrive.
     static let smallSize = 500
     /// Maximum users of a group or list in a step.
-    static let usualMembers = 2000
+    static let maximumMembers = 2000
 
     private let store: CampaignStore
     private let fids: @Sendable () -> FIDPreference
@@ -61,7 +61,7 @@ final class CampaignSteps: Sendable {
     /// Claims a cursor and computes its step.
     ///
     /// - Parameter size: approximate maximum of devices.
-    func next(_ cursor: CampaignCursor, redelivered: Bool, size: Int = usualSize) async throws -> Verdict {
+    func next(_ cursor: CampaignCursor, redelivered: Bool, size: Int = defaultSize) async throws -> Verdict {
         let upper: String?
         switch try await store.claim(cursor, redelivered: redelivered) {
         case .void: return .void
@@ -79,7 +79,7 @@ final class CampaignSteps: Sendable {
             try await store.expire(campaign.id)
             return .expired
         }
-        var limit = campaign.audience.members == .everyone ? size : min(size, Self.usualMembers)
+        var limit = campaign.audience.members == .everyone ? size : min(size, Self.maximumMembers)
         if let rate = campaign.audience.rate {
             // At most the pushes of one second.
             limit = min(limit, rate)
@@ -96,7 +96,7 @@ final class CampaignSteps: Sendable {
     }
 
     /// Returns the unused part of a step's reservation to the campaign's rate limit, after success or failure.
-    func giveBack(_ step: Step, telling devices: Int64, of cursor: CampaignCursor) async throws {
+    func releaseUnused(_ step: Step, telling devices: Int64, of cursor: CampaignCursor) async throws {
         guard let (count, rate) = step.reserved else { return }
         try await store.release(count - Int(devices), of: cursor.campaign, rate: rate)
     }

@@ -18,7 +18,7 @@ struct ListSweeper: Service {
             every: Self.pace, failureMessage: "Cannot delete the lists of ended campaigns; retrying",
             recoveryMessage: "Deleting the lists of ended campaigns again", logger: logger
         ).run {
-            try await store.forgetLists { step in
+            try await store.deleteEndedLists { step in
                 let pause = bulkThrottle.pause(after: step)
                 if pause > .zero { try await Task.sleep(for: pause) }
             }

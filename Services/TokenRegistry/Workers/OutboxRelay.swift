@@ -123,7 +123,7 @@ struct OutboxRelay: Service {
     /// Measures the waiting time before publishing, so that it covers earlier rounds only. Sets aside rows of an
     /// unknown kind that no newer process has published.
     func measure() async throws {
-        report(try await store.buryUnknown())
+        report(try await store.setAsideUnknown())
         let wait = try await store.wait() ?? .zero
         Gauge(label: "heliograph_registry_events_waiting_seconds").record(wait / .seconds(1))
     }

@@ -54,8 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a list in parts starts once all have arrived, in any order and with repeats`() async throws
-    {
+    @Test func `a list in parts starts once all have arrived, in any order and with repeats`() async throws {
         try await Self.withTen { campaigns, _, pool in
             func part(_ number: Int, _ users: [String]) -> PushProtocol.Notification {
                 A.notification(.users(users.map(A.user), part: number, of: 3), part: "\(number)")
@@ -139,8 +138,7 @@ import Testing
         }
     }
 
-    @Test func `the later of two membership changes wins, and none from before an erasure counts`() async throws
-    {
+    @Test func `the later of two membership changes wins, and none from before an erasure counts`() async throws {
         try await Self.withTen { campaigns, store, pool in
             let memberships = MembershipStore(pool)
             let beta = UserGroup.topic(A.name("beta"))

@@ -51,7 +51,7 @@ import Testing
             #expect(ids.values.allSatisfy { $0.count == 1 })
             // A step is repeated only if its pushes were published and its cursor not acknowledged.
             let copies = pushes.reduce(0) { $0 + $1.targets.count }
-            #expect(copies <= Self.users + CampaignSteps.usualSize)
+            #expect(copies <= Self.users + CampaignSteps.defaultSize)
             #expect(point != .beforePushes || copies == Self.users)
         }
     }

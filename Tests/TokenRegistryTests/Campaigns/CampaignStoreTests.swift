@@ -134,7 +134,7 @@ import Testing
                 }
             }
             #expect(try await Self.state(pool) == "done")
-            try await store.forgetLists()
+            try await store.deleteEndedLists()
             #expect(try await pool.query("SELECT count(*) FROM registry.campaign_member").single(Int.self) == 0)
         }
     }
@@ -149,14 +149,14 @@ import Testing
             }
             let end: String = try #require(
                 try await pool.query(CampaignStore.end(ofList: A.campaign, after: "")).first?.decode(at: 0))
-            try await pool.execute(CampaignStore.listForgetting(of: A.campaign, after: "", upTo: end))
+            try await pool.execute(CampaignStore.listDeletion(of: A.campaign, after: "", upTo: end))
             #expect(try await count() == 15_000)
             // An unfinished campaign keeps its list.
-            try await store.forgetLists()
+            try await store.deleteEndedLists()
             #expect(try await count() == 15_000)
             try await pool.execute("UPDATE registry.campaign SET state = 'cancelled', finished_at = now()")
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<3 { group.addTask { try await store.forgetLists() } }
+                for _ in 0..<3 { group.addTask { try await store.deleteEndedLists() } }
                 try await group.waitForAll()
             }
             #expect(try await count() == 0)

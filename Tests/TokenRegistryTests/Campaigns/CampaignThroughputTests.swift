@@ -42,7 +42,7 @@ struct CampaignThroughputTests {
                             WorkQueue.senderPushes(.apns, .bulk, Fixture.app).name)
                         #expect((sent?.messages ?? 0) == 3 * times.pushes)
                         print("CampaignThroughputTests: \(times)")
-                        #expect(times.steps >= Self.devices / CampaignSteps.usualSize)
+                        #expect(times.steps >= Self.devices / CampaignSteps.defaultSize)
                         #expect(times.confirmed / times.plain < Self.bound)
                     }
                     await transactionChannel.close()

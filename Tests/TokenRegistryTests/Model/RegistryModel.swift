@@ -35,9 +35,9 @@ struct RegistryModel {
     let now: Timestamp
     private(set) var rows: [UUID: Row] = [:]
     /// When the end of each ended row was reported.
-    private var endToldAt: [UUID: Timestamp] = [:]
+    private var endReportedAt: [UUID: Timestamp] = [:]
     /// The time of each user's erasure, and when it was reported.
-    private var erasures: [UserID: (at: Timestamp, toldAt: Timestamp)] = [:]
+    private var erasures: [UserID: (at: Timestamp, reportedAt: Timestamp)] = [:]
     /// The last change of each membership.
     var words: [Membership: Word] = [:]
     private(set) var announced: [Announced] = []
@@ -68,7 +68,7 @@ struct RegistryModel {
     /// - Returns: the stored registrations.
     mutating func take(_ claims: [RegistrationRequest]) -> Set<UUID> {
         var taken: Set<UUID> = []
-        var hasArrived = false
+        var isNewToUser = false
         for claim in claims {
             guard let at = claim.at, isAfterErasure(at, of: claim.user) else { continue }
             let device = current(claim.device)
@@ -80,10 +80,10 @@ struct RegistryModel {
             if let old, !accepts(old, new) { continue }
             put(new)
             taken.insert(device)
-            if old?.state != .active || old?.user != claim.user { hasArrived = true }
+            if old?.state != .active || old?.user != claim.user { isNewToUser = true }
         }
         if !taken.isEmpty, let installation = claims[0].installation { settle(installation) }
-        if hasArrived { evict(claims[0].user) }
+        if isNewToUser { evict(claims[0].user) }
         return taken
     }
 
@@ -202,7 +202,7 @@ struct RegistryModel {
 
     mutating func erase(_ user: UserID, at moment: Timestamp) -> Int {
         let moment = max(moment, erasures[user]?.at ?? moment)
-        erasures[user] = (at: moment, toldAt: now)
+        erasures[user] = (at: moment, reportedAt: now)
         words = words.filter { $0.user != user || $1.at > moment }
         let theirs = rows.values.filter { $0.user == user && $0.state != .erased && $0.registeredAt <= moment }
         for row in theirs {
@@ -240,16 +240,18 @@ struct RegistryModel {
             forgotten.insert(row.device)
         }
         let remembered = Set(rows.values.filter { $0.state == .erased }.map(\.user))
-        erasures = erasures.filter { remembered.contains($0) || now - $1.toldAt <= .seconds(30 * 86_400) }
+        erasures = erasures.filter { remembered.contains($0) || now - $1.reportedAt <= .seconds(30 * 86_400) }
         return forgotten
     }
 
     private func isOver(_ row: Row) -> Bool {
-        guard row.state != .active, let endedAt = row.endedAt, let toldAt = endToldAt[row.device] else { return false }
-        if row.state == .erased { return now - toldAt > .seconds(30 * 86_400) }
+        guard row.state != .active, let endedAt = row.endedAt, let reportedAt = endReportedAt[row.device] else {
+            return false
+        }
+        if row.state == .erased { return now - reportedAt > .seconds(30 * 86_400) }
         // Redirects requests for the wrong environment while its successor is stored.
         let isNeeded = row.successor.map { rows[$0] != nil } ?? false
-        return !isNeeded && now - max(endedAt, toldAt) > .seconds(90 * 86_400)
+        return !isNeeded && now - max(endedAt, reportedAt) > .seconds(90 * 86_400)
     }
 
     /// Moves all stored times into the past.
@@ -262,8 +264,8 @@ struct RegistryModel {
             row.fallbackUntil = row.fallbackUntil.map { $0 - time }
             return row
         }
-        endToldAt = endToldAt.mapValues { $0 - time }
-        erasures = erasures.mapValues { (at: $0.at - time, toldAt: $0.toldAt - time) }
+        endReportedAt = endReportedAt.mapValues { $0 - time }
+        erasures = erasures.mapValues { (at: $0.at - time, reportedAt: $0.reportedAt - time) }
         revoked = revoked.mapValues { $0 - time }
         words = words.mapValues { Word(joins: $0.joins, at: $0.at - time) }
     }
@@ -311,7 +313,7 @@ struct RegistryModel {
         rows[new.device] = new
         defer { if let old { endFallbacks(of: old, as: new) } }
         // A second report of an end changes its time, not when it was first reported.
-        if old?.state ?? .active == .active || new.state == .erased { endToldAt[new.device] = now }
+        if old?.state ?? .active == .active || new.state == .erased { endReportedAt[new.device] = now }
         func tell(_ change: DeviceEvent.Change, _ user: UserID) {
             announced.append(Announced(device: new.device, user: user, change: change))
         }
@@ -360,7 +362,9 @@ struct RegistryModel {
         revoke(row)
         for other in rows.values where other.user == row.user && other.device != row.device {
             let isThere = other.successor == row.device || row.installation.map { $0 == other.installation } ?? false
-            guard let toldAt = endToldAt[other.device], now - toldAt < .seconds(7 * 86_400) else { continue }
+            guard let reportedAt = endReportedAt[other.device], now - reportedAt < .seconds(7 * 86_400) else {
+                continue
+            }
             switch other.state {
             case .replaced, .invalidated, .evicted, .stale: if isThere { revoke(other) }
             case .active, .signedOut, .erased: break

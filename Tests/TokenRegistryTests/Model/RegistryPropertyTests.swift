@@ -197,7 +197,8 @@ import Testing
         for (app, rows) in rows {
             for row in rows.values where row.state == .active {
                 let limit = revoked[app]?[row.device]
-                try #require(limit.map { row.registeredAt > $0 } ?? true, "\(place), \(app), the current user is revoked")
+                try #require(
+                    limit.map { row.registeredAt > $0 } ?? true, "\(place), \(app), the current user is revoked")
             }
         }
         for target in addressed {

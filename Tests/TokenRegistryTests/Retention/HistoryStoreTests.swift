@@ -107,7 +107,7 @@ import Testing
             let records = try await R.walk(HistoryStore(pool)).records
             #expect((records.campaigns, records.imports) == (2, 0))
             #expect(Set(records.expired) == stuck && records.expired.count == 3)
-            try await CampaignStore(pool).forgetLists()
+            try await CampaignStore(pool).deleteEndedLists()
             let left: [String] = try await pool.query(
                 """
                 SELECT rule || ' ' || state || ' ' || (SELECT count(*) FROM registry.campaign_member m WHERE m.campaign = id)

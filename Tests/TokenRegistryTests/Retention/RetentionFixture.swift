@@ -67,7 +67,7 @@ enum RetentionFixture {
     }
 
     /// Waits until a transaction of this database waits for a lock.
-    static func someoneWaits(_ pool: PostgresPool) async throws {
+    static func waitForBlockedTransaction(_ pool: PostgresPool) async throws {
         try await eventually("a transaction that waits for another") {
             try await pool.query(
                 """

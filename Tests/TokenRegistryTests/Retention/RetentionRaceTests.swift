@@ -72,7 +72,7 @@ import Testing
                 #expect(try gone.single(Int.self) == 1)
             } meanwhile: {
                 let registration = Task { try await store.register([claim]) }
-                try await R.someoneWaits(pool)
+                try await R.waitForBlockedTransaction(pool)
                 return registration
             }
             let taken = try await registration.value

@@ -103,7 +103,7 @@ extension DecisionEngine {
             return mute.isMuted ? .muted : nil
         }
         guard let type = input.policy.type, !settings.wants(type, by: channel, defaults) else { return nil }
-        return settings.hasWord(on: type, by: channel) ? .typeChannelOff : .typeOff
+        return settings.hasChoice(on: type, by: channel) ? .typeChannelOff : .typeOff
     }
 }
 

@@ -20,7 +20,7 @@ struct Bucket: Sendable {
         /// The item counts from `from` until `end`.
         var from: Timestamp
         var end: Timestamp?
-        var isTold = false
+        var wasSent = false
         /// The number of the next decision about its notification. Earlier decisions can have held it.
         var step = 1
     }
@@ -39,7 +39,7 @@ struct Bucket: Sendable {
     }
 
     /// The maximum delay of a digest that still counts for its planned date.
-    static let lateness = DigestTime.leastPause
+    static let lateness = DigestTime.minimumInterval
 
     /// Closes the bucket if it is due or full, and plans the next close.
     ///
@@ -51,15 +51,15 @@ struct Bucket: Sendable {
         let live = items.filter { item in item.end.map { $0 > now } ?? true }
         var closing = Closing(last: last, gone: ended, plannedAt: plannedAt)
         let counting = live.filter { $0.from <= now }
-        let news = counting.filter { !$0.isTold }
-        let isFull = digest.count.map { news.count >= $0 } ?? false
+        let newItems = counting.filter { !$0.wasSent }
+        let isFull = digest.count.map { newItems.count >= $0 } ?? false
         let planned = digest.closing(after: plannedAt, settings: settings, zone: zone, last: last)
         guard isFull || planned.at <= now else {
             closing.next = live.isEmpty ? nil : planned.at
             return closing
         }
-        let isNews = !news.isEmpty || digest.remains == .told
-        closing.told = isNews ? counting : []
+        let hasContent = !newItems.isEmpty || digest.remains == .told
+        closing.told = hasContent ? counting : []
         if !closing.told.isEmpty {
             closing.last =
                 now - planned.at < Bucket.lateness && planned.at <= now

@@ -48,7 +48,7 @@ extension Rule {
         return groupReferences
     }
 
-    func largeAudience(_ scope: Scope) throws(PlacedProblem) -> Audience.Members? {
+    func audienceMembers(_ scope: Scope) throws(PlacedProblem) -> Audience.Members? {
         func name(_ template: Template, _ word: String) throws(PlacedProblem) -> GroupName {
             try template.render(
                 scope, place: "to.\(word)", "the \(word)", expected: GroupName.rule, as: GroupName.init(rawValue:))

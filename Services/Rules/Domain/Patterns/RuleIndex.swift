@@ -17,8 +17,8 @@ struct RuleIndex: Sendable {
         var demand: [Handle: Int] = [:]
         for handle in choices.joined().joined() { demand[handle, default: 0] += 1 }
         for (position, choices) in choices.enumerated() {
-            func largeAudience(_ handles: [Handle]) -> Int { handles.map { demand[$0, default: 0] }.max() ?? 0 }
-            guard let best = choices.min(by: { largeAudience($0) < largeAudience($1) }) else {
+            func maximumDemand(_ handles: [Handle]) -> Int { handles.map { demand[$0, default: 0] }.max() ?? 0 }
+            guard let best = choices.min(by: { maximumDemand($0) < maximumDemand($1) }) else {
                 unfiled.append(position)
                 continue
             }

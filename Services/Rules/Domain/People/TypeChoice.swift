@@ -15,16 +15,16 @@ extension TypeChoice: ExpressibleByBooleanLiteral {
 extension PersonalSettings {
     /// Whether the user wants a type on a channel. Considers only the choice for the type.
     func wants(_ name: String, by channel: Channel, _ defaults: AppDefaults) -> Bool {
-        let usual = channel == .inbox || defaults.types[name]?.isOn ?? true
+        let defaultChoice = channel == .inbox || defaults.types[name]?.isOn ?? true
         return switch types[name] {
-        case nil: usual
+        case nil: defaultChoice
         case .all(let isOn)?: channel == .inbox || isOn
-        case .each(let words)?: words[channel] ?? usual
+        case .each(let words)?: words[channel] ?? defaultChoice
         }
     }
 
     /// Whether the user has a separate choice for a type on a channel.
-    func hasWord(on name: String, by channel: Channel) -> Bool {
+    func hasChoice(on name: String, by channel: Channel) -> Bool {
         guard case .each(let words)? = types[name] else { return false }
         return words[channel] != nil
     }

@@ -124,7 +124,7 @@ enum Filter: Hashable, Sendable {
     }
 
     /// Whether the result depends on the recipient's time zone.
-    var asksForZone: Bool {
+    var needsZone: Bool {
         switch self {
         case .date, .time, .dateTime: true
         case .optional, .excerpt, .km, .distance, .number, .capitalized, .uppercased, .lowercased, .count, .first,
@@ -152,9 +152,9 @@ extension Filter {
         of number: PluralOperands, _ written: Set<PluralCategory>, _ language: Language
     ) -> JSONValue {
         let category = PluralRules(language)?.category(number) ?? .other
-        let said = written.contains(category) ? category : .other
+        let selected = written.contains(category) ? category : .other
         return .object(
-            Dictionary(PluralCategory.allCases.map { ($0.rawValue, .bool($0 == said)) }) { first, _ in first })
+            Dictionary(PluralCategory.allCases.map { ($0.rawValue, .bool($0 == selected)) }) { first, _ in first })
     }
 }
 

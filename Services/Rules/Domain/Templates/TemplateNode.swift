@@ -30,7 +30,7 @@ final class RenderLog {
     }
 
     /// Counts a list element and returns whether to render it: `false` above the limit and after a problem.
-    func takesElement(at path: String) -> Bool {
+    func countsElement(at path: String) -> Bool {
         elements -= 1
         if elements < 0 {
             note(
@@ -132,7 +132,7 @@ struct TemplateList: MustacheSequence, MustacheParent, MustacheCustomRepresentat
     func child(named name: String) -> Any? { TemplateGap(path: "\(path).\(name)", log: log) }
 
     func makeIterator() -> some IteratorProtocol {
-        elements.enumerated().lazy.prefix { _ in log.takesElement(at: path) }.map { index, element in
+        elements.enumerated().lazy.prefix { _ in log.countsElement(at: path) }.map { index, element in
             TemplateNode(value: element, path: "\(path).\(index)", role: .value, log: log)
         }.makeIterator()
     }

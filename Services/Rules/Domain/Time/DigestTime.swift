@@ -11,7 +11,7 @@ struct DigestTime: Hashable, Sendable {
     }
 
     /// The minimum time between two digests, also after a change of the time zone or of the digest time.
-    static let leastPause = Duration.seconds(6 * 3600)
+    static let minimumInterval = Duration.seconds(6 * 3600)
 
     /// Returns the first digest after `now`.
     ///
@@ -30,7 +30,7 @@ struct DigestTime: Hashable, Sendable {
 
     private func occasion(on date: LocalDate, in zone: Zone, last: Occurrence?) -> Occurrence? {
         guard var at = moment(on: date, in: zone) else { return nil }
-        if let last { at = max(at, last.at + DigestTime.leastPause) }
+        if let last { at = max(at, last.at + DigestTime.minimumInterval) }
         return zone.local(at).date == date ? Occurrence(date: date, at: at) : nil
     }
 
