@@ -1,6 +1,6 @@
 import PushProtocol
 
-/// The rule sets in force, one an app.
+/// The rule sets in force, one for each app.
 struct RuleSets: Sendable {
     let ruleSets: [AppID: RuleSet]
 
@@ -8,7 +8,7 @@ struct RuleSets: Sendable {
         self.ruleSets = Dictionary(ruleSets.map { ($0.app, $0) }) { first, _ in first }
     }
 
-    /// What an event means.
+    /// Evaluates an event by the rules of its app.
     func decide(_ event: DomainEvent, now: Timestamp) -> Decision {
         guard let ruleSet = ruleSets[event.app] else { return .unknownApp }
         guard ruleSet.events.contains(event.type) else { return .unknownType }
@@ -21,10 +21,9 @@ struct RuleSets: Sendable {
         }
     }
 
-    /// One event's answer.
+    /// The result for one event.
     enum Decision: Sendable {
-        /// What is said, and by which rules, empty when no rule matches or nobody is left to tell; and what the event
-        /// tells about people.
+        /// The event's drafts and signals. Without a matching rule or a recipient, there are no drafts.
         case notify([NotificationDraft], prediction: [Signal], by: RuleSet)
         case unrenderable(RenderError)
         case expired

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What something is about, in an app.
+/// An item of an app: the subject of notifications.
 struct ItemKey: Hashable, Comparable, Sendable {
     var app: AppID
     var item: String
@@ -9,14 +9,14 @@ struct ItemKey: Hashable, Comparable, Sendable {
     static func < (a: ItemKey, b: ItemKey) -> Bool { (a.app.rawValue, a.item) < (b.app.rawValue, b.item) }
 }
 
-/// What is known of items when events about them are decided.
+/// The stored state of items when events about them are decided.
 struct ItemNews: Sendable {
-    /// Since when nothing of before need be told.
+    /// Events up to this time about the item are obsolete.
     var done: [ItemKey: Timestamp] = [:]
-    /// What waits already.
+    /// The event time of each waiting notification.
     var waiting: [Slot: Timestamp] = [:]
 
-    /// What one rule has to say to one person about one item: there is room for one.
+    /// An item, rule and user. At most one notification can wait for each.
     struct Slot: Hashable, Sendable {
         var item: ItemKey
         var rule: String
@@ -25,7 +25,7 @@ struct ItemNews: Sendable {
 }
 
 extension EventCase {
-    /// People whose rows the decision may change: only they need to be locked.
+    /// Users whose caps or dedupe keys the decision can change. Only their rows are locked.
     var charged: [PersonKey] {
         pendingNotifications.filter { pending in
             pending.isUserVisible
@@ -33,25 +33,25 @@ extension EventCase {
         }.flatMap(people)
     }
 
-    /// People who are asked at all.
+    /// Users whose settings the decision needs.
     var asked: [PersonKey] { pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people) }
 
-    /// People of whom it matters where they are looking.
+    /// Users whose presence the decision needs.
     var watched: [PersonKey] {
         pendingNotifications.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
     }
 
-    /// People whose badge says how much they have not read.
+    /// Users whose badge is their number of unread inbox items.
     var counted: [PersonKey] { pendingNotifications.filter(\.countsUnread).flatMap(people) }
 
-    /// What its statements are about.
+    /// The items of the notifications.
     var items: [ItemKey] { pendingNotifications.compactMap(\.item) }
 
     private func people(_ pending: PendingNotification) -> [PersonKey] {
         pending.recipients.map { PersonKey(app: pending.rendered.app, user: $0.user) }
     }
 
-    /// Judges everything that is said, in the order of the rules, and charges the people.
+    /// Decides all notifications in the order of the rules, and updates the users' cap histories and dedupe keys.
     func decide(_ people: inout [PersonKey: Person], _ news: ItemNews, now: Timestamp) -> [DecisionRecord] {
         let engine = DecisionEngine(defaults: defaults, now: now)
         return pendingNotifications.flatMap { pending in
@@ -73,22 +73,24 @@ extension EventCase {
 extension EventCase.PendingNotification {
     var item: ItemKey? { terms.item.map { ItemKey(app: rendered.app, item: $0) } }
 
-    /// When it is to be said to a person, if that is for the event to say.
+    /// Returns the scheduled time for a user; `nil` if the notification has no schedule.
     func due(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
         terms.plan?.dueAt(in: person.settings.zone ?? defaults.zone)
     }
 
-    /// When it is too late to say it to a person.
+    /// Returns the time after which a user no longer gets the notification; `nil` if there is none.
     func end(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
         [terms.plan?.endsAt(in: person.settings.zone ?? defaults.zone), rendered.expiresAt].compactMap(\.self).min()
     }
 
-    /// What is told to an audience, or to all who follow something, asks nobody: one decision stands for all.
+    /// Returns the one decision on an audience or a broadcast; `nil` for other notifications.
+    ///
+    /// Users' settings do not apply, because rules do not know the users.
     fileprivate func announcement(_ record: EventRecord) -> DecisionRecord? {
         let told: (id: UUID, spoken: String, reason: RuleDecision.Cause)? =
             audience.map { ($0.campaign, $0.members.spoken, .audience) }
             ?? broadcast.map { ($0.notification, $0.destination.spoken, .broadcast) }
-        // No user has this id: it is for whoever reads the decision.
+        // A label for operators. No user has this id.
         guard let told, let name = UserID(rawValue: told.spoken.excerpt(200)) else { return nil }
         return DecisionRecord(
             notification: told.id, step: 0, event: record.key, rule: rendered.rule,
@@ -97,7 +99,7 @@ extension EventCase.PendingNotification {
             ruleSet: record.ruleSet)
     }
 
-    /// What the event's own times and what is known of its item make of it, before the person is asked.
+    /// Decides by the item's state and the schedule, before the user's settings; `nil` if neither applies.
     fileprivate func waits(
         for key: PersonKey, _ people: [PersonKey: Person], _ news: ItemNews, _ engine: DecisionEngine,
         occurredAt: Timestamp
@@ -129,7 +131,7 @@ extension EventCase.PendingNotification {
 }
 
 extension Audience.Members {
-    /// As a decision names it.
+    /// The label in stored decisions.
     var spoken: String {
         switch self {
         case .everyone: "(everyone)"
