@@ -118,7 +118,7 @@ import Testing
     static func usersAndBody(_ body: [UInt8]) throws -> String {
         let notification = try Notification.decode(wireBody: body)
         if let audience = notification.audience {
-            return "\(audience.members.spoken): \(notification.content.body ?? "")"
+            return "\(audience.members.decisionLabel): \(notification.content.body ?? "")"
         }
         let users = notification.recipients.map(\.user.rawValue).joined(separator: ",")
         return "\(users): \(notification.content.body ?? "")"

@@ -183,7 +183,7 @@ import Testing
         let happened = event("game.changed", app: "test", Self.data)
         let one = EventCase(happened, ruleSet: rules, arrivedAt: .now, drafts: try rules.evaluate(happened))
         var people: [PersonKey: Person] = [:]
-        let decided = one.decide(&people, ItemNews(), now: .now)
+        let decided = one.decide(&people, ItemState(), now: .now)
         #expect(decided.map(\.decision) == [RuleDecision(answer: .push, reason: .broadcast)])
         #expect(decided.map(\.person.user.rawValue) == ["(FCM topic red)"])
         #expect(decided[0].notification == one.pendingNotifications[0].broadcast?.notification)

@@ -85,7 +85,7 @@ import Testing
                 case .notify(let drafts, let signals, let set):
                     let record = EventCase(event, ruleSet: set, arrivedAt: now, drafts: drafts, signals: signals)
                     var people: [PersonKey: Person] = [:]
-                    let decided = record.decide(&people, ItemNews(), now: now)
+                    let decided = record.decide(&people, ItemState(), now: now)
                     return "\(drafts.hashValue) \(signals.count) \(decided.count)"
                 case .unrenderable(let error): return "\(error)"
                 case .expired, .unknownApp, .unknownType: return "-"

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The rules in force: one value that everything decides by, exchanged as a whole.
+/// The rules in force, replaced as a whole.
 final class CurrentRules: Sendable {
     private let state: Mutex<RuleSets>
 

@@ -1,25 +1,26 @@
 import PushProtocol
 
-/// In which language, and by whose clock, something is said to a person.
+/// The language and time zone of a rendered text.
 struct Localization: Hashable, Sendable {
-    /// For the way that dates are written; a ``Language`` of the person's or of the file.
+    /// Determines date formats: the user's language, or the rule file's.
     var language: Language
     var zone: Zone
 
     static let plain = Localization(language: .english, zone: .utc)
 }
 
-/// A BCP 47 language tag, as far as wording goes: `de`, `pt-BR`, `zh-Hant-HK`.
+/// A BCP 47 language tag: `de`, `pt-BR`, `zh-Hant-HK`.
 struct Language: Hashable, Sendable {
-    /// In the usual case: `zh-Hant-HK`.
+    /// In conventional letter case: `zh-Hant-HK`.
     let tag: String
 
     static let english = Language(unchecked: "en")
 
     private init(unchecked tag: String) { self.tag = tag }
 
-    /// - Returns: `nil` for what is not of subtags of 1 to 8 letters and digits, the first one of 2 to 8 letters.
-    ///   An underscore is taken for a hyphen, as some platforms write it.
+    /// Reads a tag. An underscore counts as a hyphen, because some platforms write it.
+    ///
+    /// - Returns: `nil` unless all subtags have 1 to 8 letters or digits, and the first has 2 to 8 letters.
     init?(_ text: String) {
         let parts = text.replacing("_", with: "-").split(separator: "-", omittingEmptySubsequences: false)
         guard text.utf8.count <= 35, let first = parts.first, (2...8).contains(first.utf8.count),
@@ -37,13 +38,14 @@ struct Language: Hashable, Sendable {
         }.joined(separator: "-")
     }
 
-    /// This language and what may stand in for it, the nearest first (RFC 4647 §3.4). A script is not given up: who reads
-    /// `zh-Hant` may not read `zh`.
+    /// This language and its fallbacks, the nearest first (RFC 4647 §3.4).
+    ///
+    /// Scripts are not dropped: readers of `zh-Hant` may not read `zh`.
     var chain: [Language] {
         var chain: [Language] = []
         var parts = tag.split(separator: "-").map(String.init)
         while let last = parts.last {
-            // What a single letter or digit begins has gone with the rest of it.
+            // A one-character subtag goes together with the subtag after it (RFC 4647 §3.4).
             if last.utf8.count > 1 || parts.count == 1 {
                 chain.append(Language(unchecked: parts.joined(separator: "-")))
                 if let script = Language.script[chain[chain.count - 1].tag] {
@@ -57,10 +59,10 @@ struct Language: Hashable, Sendable {
         return chain
     }
 
-    /// Regions that write another script than their language does elsewhere.
+    /// Regions whose script differs from the default script of the language.
     private static let script = ["zh-TW": "zh-Hant", "zh-HK": "zh-Hant", "zh-MO": "zh-Hant"]
 
-    /// The first of these that fits.
+    /// Returns the nearest available language of ``chain``; `nil` if none is available.
     func choice(of available: some Collection<Language>) -> Language? { chain.first(where: available.contains) }
 }
 

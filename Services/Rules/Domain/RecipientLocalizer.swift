@@ -1,13 +1,13 @@
 import PushProtocol
 
-/// What a rule says about one event, for each person in their own language and by their own clock.
+/// Renders one rule's text about one event in each recipient's language and time zone.
 struct RecipientLocalizer: Hashable, Sendable {
     private let rule: Rule
     private let scope: Scope
     private let defaults: AppDefaults
     private let needsZone: Bool
 
-    /// - Returns: `nil` for a rule that says the same to everybody.
+    /// - Returns: `nil` if all recipients get the same text.
     init?(_ rule: Rule, _ scope: Scope, defaults: AppDefaults) {
         needsZone = rule.say.tags.contains { $0.filters.contains(where: \.needsZone) }
         guard needsZone || !rule.say.translations.isEmpty else { return nil }
@@ -16,7 +16,7 @@ struct RecipientLocalizer: Hashable, Sendable {
         self.defaults = defaults
     }
 
-    /// How a person hears it; as many voices as have to be told apart.
+    /// Returns the user's language and time zone. Users who get the same text have the same value.
     func localization(for settings: PersonalSettings) -> Localization {
         Localization(
             language: defaults.language(for: settings, among: rule.say.translations.keys, exactly: needsZone),
@@ -29,7 +29,7 @@ struct RecipientLocalizer: Hashable, Sendable {
         return try rule.renderedText(scope, defaults: defaults.language)
     }
 
-    /// Says it in all of its languages: what one of them lacks is found before anybody is told.
+    /// Renders every translation, so a missing variable is reported before anything is sent.
     func check() throws(PlacedProblem) {
         for language in rule.say.translations.keys {
             _ = try renderedText(Localization(language: language, zone: defaults.zone))
@@ -38,18 +38,18 @@ struct RecipientLocalizer: Hashable, Sendable {
 }
 
 extension AppDefaults {
-    /// The voice that something is said in when it is not known whose it shall be.
+    /// The language and time zone of texts that are not for a specific user.
     var localization: Localization { Localization(language: language, zone: zone) }
 
-    /// The language that a person hears, of those there are words in.
+    /// Returns the user's preferred language if a text in it exists, and the file's language otherwise.
     ///
-    /// - Parameter exactly: with the person's own region, which dates are written by.
+    /// - Parameter exactly: whether to keep the user's region, which determines date formats.
     func language(
         for settings: PersonalSettings, among translations: some Collection<Language>, exactly: Bool
     ) -> Language {
-        guard let wish = settings.language, let chosen = wish.choice(of: Array(translations) + [language]) else {
+        guard let preferred = settings.language, let chosen = preferred.choice(of: Array(translations) + [language]) else {
             return language
         }
-        return exactly ? wish : chosen
+        return exactly ? preferred : chosen
     }
 }

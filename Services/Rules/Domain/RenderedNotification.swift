@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What one rule says about one event, rendered, to users who each have an id for it.
+/// One rule's rendered notification about one event, without its recipients.
 struct RenderedNotification: Hashable, Sendable {
     /// Derived from event and rule.
     var id: UUID
@@ -9,25 +9,25 @@ struct RenderedNotification: Hashable, Sendable {
     var rule: String
     var lane: Lane
     var content: Content
-    /// What is pushed instead of it.
+    /// Replaces ``content`` in the push.
     var preview: Content?
     var mutes: [String]
     var expiresAt: Timestamp?
     var delivery: DeliveryPolicy?
-    /// Which of a person's tokens are meant. What waits is never for such tokens, so it is not kept.
+    /// Selects among a user's tokens of one kind. Not stored, because notifications with a scope are never held.
     var scope: String? = nil
     /// The event's id.
     var correlation: String
     var traceparent: String?
 
-    /// The messages that carry it to these users, each to at most ``Notification/maximumRecipients``.
+    /// Returns the messages to these recipients, at most ``Notification/maximumRecipients`` in each.
     ///
-    /// - Parameter id: of the message with this index and these recipients.
+    /// - Parameter id: returns the id of a message from its index and recipients.
     func notifications(
         to recipients: [Notification.Recipient], quietly: Bool, id: (Int, [Notification.Recipient]) -> UUID
     ) -> [Notification] {
-        let said = preview ?? content
-        let content = quietly ? said.quiet : said
+        let pushedContent = preview ?? content
+        let content = quietly ? pushedContent.quiet : pushedContent
         return RenderedNotification.parts(of: recipients).enumerated().map { index, recipients in
             Notification(
                 trace: Trace(
@@ -40,27 +40,27 @@ struct RenderedNotification: Hashable, Sendable {
 }
 
 extension RenderedNotification {
-    /// Room for everything of a notification but its content and its recipients, in bytes.
+    /// The maximum size of a notification without content and recipients, in bytes.
     private static let envelope = 8 * 1024
-    /// Room for the recipients of one message, in bytes.
+    /// The maximum size of the recipients of one message, in bytes.
     private static let recipientsRoom = 128 * 1024
 
-    /// Whether one message can carry it: every stage accepts so much depth and size (``WireCoding``).
+    /// Whether one message can carry the notification within the limits of depth and size (``WireCoding``).
     var isSendable: Bool {
-        let said = preview ?? content
+        let pushedContent = preview ?? content
         // The notification is an object around the content.
-        guard said.depth < WireCoding.maximumDepth else { return false }
+        guard pushedContent.depth < WireCoding.maximumDepth else { return false }
         let room = WireCoding.maximumBodySize - RenderedNotification.envelope - RenderedNotification.recipientsRoom
-        if said.maximumEncodedSize <= room { return true }
-        return (try? WireCoding.encode(said)).map { $0.count <= room } ?? false
+        if pushedContent.maximumEncodedSize <= room { return true }
+        return (try? WireCoding.encode(pushedContent)).map { $0.count <= room } ?? false
     }
 
-    /// Recipients by message: at most ``Notification/maximumRecipients``, and as many bytes as there is room for.
+    /// Splits recipients into messages by ``Notification/maximumRecipients`` and ``recipientsRoom``.
     fileprivate static func parts(of recipients: [Notification.Recipient]) -> [[Notification.Recipient]] {
         var parts: [[Notification.Recipient]] = []
         var (begin, size) = (0, 0)
         for place in recipients.indices {
-            // The notification's id, a badge, the names of the members; and the user's id, of which each byte may be escaped.
+            // Ids, badge and member names take at most 96 bytes. Escapes can double the bytes of the user id.
             let bytes = 96 + 2 * recipients[place].user.rawValue.utf8.count
             if place > begin, size + bytes > recipientsRoom || place - begin == Notification.maximumRecipients {
                 parts.append(Array(recipients[begin..<place]))
@@ -74,10 +74,10 @@ extension RenderedNotification {
 }
 
 extension Content {
-    /// A number as an icon can carry it.
+    /// Limits a badge to 99,999.
     static func badge(_ count: Int) -> Int { min(count, 99_999) }
 
-    /// The same without sound, lighting no screen.
+    /// This content without sound, at the interruption level `passive`.
     var quiet: Content {
         var quiet = self
         quiet.sound = nil
@@ -86,7 +86,7 @@ extension Content {
     }
 }
 
-/// One event and everything that is said about it, to be judged user by user.
+/// One event and its notifications, before the decision for each user.
 struct EventCase: Sendable {
     let event: DomainEvent
     var record: EventRecord
@@ -94,27 +94,27 @@ struct EventCase: Sendable {
     var signals: [Signal]
     var pendingNotifications: [PendingNotification]
 
-    /// A saying and its users.
+    /// A rendered notification with its recipients and policy.
     struct PendingNotification: Sendable {
         var rendered: RenderedNotification
         var policy: Rule.Policy
         var isUserVisible: Bool
         var countsUnread: Bool
         var recipients: [Notification.Recipient]
-        /// The ids of its messages are made of these.
+        /// The event's source. Message ids are derived from it.
         var source: String
         var localization = ""
-        /// Which part of a crowd it is said to.
+        /// The page of a fan-out. Message ids are derived from it.
         var part = ""
         var terms = NotificationDraft.Terms()
         var localizer: RecipientLocalizer?
-        /// Groups whose members are not among the recipients yet.
+        /// Groups whose members are not in ``recipients`` yet.
         var groupReferences: [GroupReference] = []
         var audience: Audience?
         var broadcast: Broadcast?
 
-        /// Whether it is to people whom rules do not know, in one message.
-        var isAnnounced: Bool { audience != nil || broadcast != nil }
+        /// Whether it has an audience or a broadcast, whose users rules do not know. One message goes to all of them.
+        var hasUnknownRecipients: Bool { audience != nil || broadcast != nil }
     }
 
     init(
@@ -130,11 +130,11 @@ struct EventCase: Sendable {
 }
 
 extension EventCase.PendingNotification {
-    /// The messages to those of its users whose answer is to push.
+    /// Returns the messages to the recipients who get a push.
     ///
-    /// - Parameter unread: how much each person has not read.
+    /// - Parameter unread: each user's number of unread inbox items.
     func notifications(_ answers: [UUID: RuleDecision.Answer], unread: [PersonKey: Int]) -> [Notification] {
-        guard !isAnnounced else { return announcements }
+        guard !hasUnknownRecipients else { return announcements }
         func users(_ answer: RuleDecision.Answer) -> [Notification.Recipient] {
             recipients.filter { answers[$0.notification] == answer }.map { recipient in
                 guard countsUnread else { return recipient }
@@ -146,9 +146,9 @@ extension EventCase.PendingNotification {
         return notifications(to: users(.push), quietly: false) + notifications(to: users(.pushQuietly), quietly: true)
     }
 
-    /// - Parameter quietly: makes other messages, with ids of their own.
+    /// - Parameter quietly: whether to push without sound. Such messages have different ids.
     func notifications(to recipients: [Notification.Recipient], quietly: Bool) -> [Notification] {
-        guard !isAnnounced else { return announcements }
+        guard !hasUnknownRecipients else { return announcements }
         let rule = "\(rendered.app)/\(rendered.rule)\(localization)\(part)" + (quietly ? "/quietly" : "")
         return rendered.notifications(to: recipients, quietly: quietly) { index, _ in
             DerivedID.message(source: source, event: rendered.correlation, rule: rule, index: index)
@@ -157,9 +157,11 @@ extension EventCase.PendingNotification {
 }
 
 extension EventCase.PendingNotification {
-    /// The one message to an audience, or to all who follow something. It is said again when the event comes again, and begins one campaign.
+    /// The one message to an audience or a broadcast.
+    ///
+    /// A redelivered event gives the same message id, so it starts only one campaign.
     private var announcements: [Notification] {
-        guard isAnnounced else { return [] }
+        guard hasUnknownRecipients else { return [] }
         let id = DerivedID.message(
             source: source, event: rendered.correlation, rule: "\(rendered.app)/\(rendered.rule)", index: 0)
         return [
@@ -174,7 +176,7 @@ extension EventCase.PendingNotification {
         ]
     }
 
-    /// With these members of its groups, each once, after who is named.
+    /// Returns the notification with group members added after its recipients, each user once.
     func joined(by members: [UserID]) -> EventCase.PendingNotification {
         var pending = self
         pending.groupReferences = []
@@ -190,9 +192,9 @@ extension EventCase.PendingNotification {
         return pending
     }
 
-    /// One for each voice that its people have to be spoken to in.
+    /// Splits the notification by its recipients' languages and time zones.
     func localized(_ people: [PersonKey: Person]) -> [EventCase.PendingNotification] {
-        guard let localizer, !isAnnounced else { return [self] }
+        guard let localizer, !hasUnknownRecipients else { return [self] }
         var order: [Localization] = []
         var groups: [Localization: [Notification.Recipient]] = [:]
         for recipient in recipients {
@@ -205,7 +207,7 @@ extension EventCase.PendingNotification {
             var pending = self
             pending.localizer = nil
             pending.recipients = groups[localization, default: []]
-            // What it says was tried in every language; a zone cannot make it fail.
+            // ``RecipientLocalizer/check()`` has rendered every language, and a time zone cannot make rendering fail.
             guard let renderedText = try? localizer.renderedText(localization) else { return pending }
             pending.localization = "/\(localization.language.tag)/\(localization.zone.name)"
             pending.rendered.id = DerivedID.uuid5(rendered.id, ["voice", pending.localization])

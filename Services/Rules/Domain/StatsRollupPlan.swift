@@ -1,40 +1,41 @@
 import PushProtocol
 
-/// When an hour of decisions is counted: again and again while answers come, twice more for what people do with them later,
-/// and then never again.
+/// Decides when each hour of decisions is counted.
+///
+/// Counts an hour repeatedly while outcomes arrive, twice more for late user actions, and then never again.
 enum StatsRollupPlan {
-    /// How long an hour counts.
+    /// The length of a counted interval.
     static let hour = Duration.seconds(3600)
-    /// For how long after its end an hour is counted every ``pace``.
-    static let freshness = Duration.seconds(3600)
+    /// The time after an hour's end during which it is counted every ``pace``.
+    static let repeatPeriod = Duration.seconds(3600)
     static let pace = Duration.seconds(600)
-    /// How long after its end an hour is counted once more.
+    /// The times after an hour's end at which it is counted once more.
     static let laterCounts = [Duration.seconds(86_400), .seconds(3 * 86_400)]
-    /// The oldest hours that are counted at all, for when nobody counted for a while.
-    static let reach = Duration.seconds(7 * 86_400)
-    /// How long what was counted is kept.
+    /// The maximum age of an hour that is counted. Limits the work after an outage.
+    static let maximumAge = Duration.seconds(7 * 86_400)
+    /// How long counts are kept.
     static let retention = Duration.seconds(400 * 86_400)
 
-    /// The hours that are to be counted now, the latest first.
+    /// Returns the hours to count now, the latest first.
     ///
-    /// - Parameter counted: when each hour was counted last.
+    /// - Parameter counted: the last count of each hour.
     static func due(_ counted: [Timestamp: Timestamp], now: Timestamp) -> [Timestamp] {
         var due: [Timestamp] = []
         var hour = Self.hour(of: now)
-        while now - hour <= reach {
+        while now - hour <= maximumAge {
             if isDue(hour, counted[hour], now: now) { due.append(hour) }
             hour = hour - Self.hour
         }
         return due
     }
 
-    /// The hour in which a moment is.
+    /// Returns the start of the hour that contains a time.
     static func hour(of moment: Timestamp) -> Timestamp { moment.rounded(downTo: hour) }
 
     private static func isDue(_ hour: Timestamp, _ counted: Timestamp?, now: Timestamp) -> Bool {
         guard let counted else { return true }
         let end = hour + Self.hour
-        if now - counted >= pace, counted < end + freshness { return true }
+        if now - counted >= pace, counted < end + repeatPeriod { return true }
         return laterCounts.contains { counted < end + $0 && now >= end + $0 }
     }
 }

@@ -27,7 +27,7 @@ extension DryRun {
         var rest = decided[...]
         for pending in event.pendingNotifications {
             // One decision stands for an audience, and for all who follow something.
-            let badges = pending.isAnnounced ? [nil] : pending.recipients.map(\.badge)
+            let badges = pending.hasUnknownRecipients ? [nil] : pending.recipients.map(\.badge)
             let broadcast = pending.broadcast == nil ? nil : pending.notifications([:], unread: [:]).first
             for (decided, badge) in zip(rest.prefix(badges.count), badges) {
                 tell(

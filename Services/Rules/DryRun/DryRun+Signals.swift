@@ -51,13 +51,13 @@ extension DryRun {
     }
 
     /// Reads the state of the items of an event. An older notification about one of them is replaced.
-    mutating func news(of event: EventCase, _ now: Timestamp) -> ItemNews {
-        var news = ItemNews(done: done)
-        var slots: Set<ItemNews.Slot> = []
+    mutating func news(of event: EventCase, _ now: Timestamp) -> ItemState {
+        var news = ItemState(done: done)
+        var slots: Set<ItemState.Slot> = []
         for pending in event.pendingNotifications {
             guard let item = pending.item else { continue }
             for recipient in pending.recipients {
-                slots.insert(ItemNews.Slot(item: item, rule: pending.rendered.rule, user: recipient.user))
+                slots.insert(ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user))
             }
         }
         var gone: [HeldItem] = []
@@ -83,9 +83,9 @@ extension DryRun {
 }
 
 extension HeldItem {
-    fileprivate var slot: ItemNews.Slot? {
+    fileprivate var slot: ItemState.Slot? {
         item.map {
-            ItemNews.Slot(item: ItemKey(app: rendered.app, item: $0), rule: rendered.rule, user: recipient.user)
+            ItemState.Slot(item: ItemKey(app: rendered.app, item: $0), rule: rendered.rule, user: recipient.user)
         }
     }
 

@@ -98,7 +98,7 @@ extension RuleFileReader {
         if policy.overflow == .digest, policy.digest == nil, let overflow = table["surplus"] {
             report(overflow, "“surplus: digest” needs a “digest”")
         }
-        guard policy.sumsUpAll else { return }
+        guard policy.digestsAll else { return }
         for key in ["mutes", "presence", "dedupe"] {
             if let field = table[key] {
                 report(field, "a “digest” excludes “mutes”, “presence” and “dedupe”: its summary covers many items")

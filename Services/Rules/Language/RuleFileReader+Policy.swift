@@ -97,7 +97,7 @@ extension RuleFileReader {
         policy.caps = table["caps"].flatMap(oneOrMore)?.compactMap { known($0, in: defaults.caps.keys, "caps") } ?? []
         policy.overflow = table["surplus"].flatMap { choice($0) } ?? .inbox
         policy.quietHours = table["quiet-hours"].flatMap { choice($0) } ?? .hold
-        policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.usualHold
+        policy.holdFor = table["hold-for"].flatMap(duration) ?? Rule.Policy.defaultHold
         policy.inbox = table["inbox"].flatMap(flag) ?? true
         policy.item = table["item"].flatMap { template($0, shapes) }
         policy.schedule = table["schedule"].flatMap { schedule($0, shapes, isSummedUp: table["digest"] != nil) }

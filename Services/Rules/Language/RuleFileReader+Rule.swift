@@ -19,7 +19,7 @@ extension RuleFileReader {
             name: name, when: when, to: to.users, groups: to.groups, audience: to.audience, following: to.following,
             say: say, how: how, policy: policy)
         if rule.visibility == .momentary {
-            rule.policy.becomeMomentary(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
+            rule.policy.applyMomentaryDefaults(setsQuietHours: table["policy"].map(setsQuietHours) ?? false)
         }
         if problems.count == found {
             checkSense(rule, field)
@@ -34,9 +34,9 @@ extension RuleFileReader {
     private func checkSense(_ rule: Rule, _ field: Field) {
         let hasText = rule.say.title != nil || rule.say.subtitle != nil || rule.say.body != nil
         switch rule.how.kind {
-        case .alert where rule.policy.sumsUpAll && rule.say != Rule.MessageTemplate():
+        case .alert where rule.policy.digestsAll && rule.say != Rule.MessageTemplate():
             report(field, "a rule with a “digest” takes no “say” of its own: only the “say” of the “digest” is sent")
-        case .alert where !rule.policy.sumsUpAll && rule.say.title == nil && rule.say.body == nil:
+        case .alert where !rule.policy.digestsAll && rule.say.title == nil && rule.say.body == nil:
             report(field, "an alert needs a title or a body under “say”; or use “as: silent” under “how”")
         case .silent where hasText:
             report(field, "a silent push shows nothing: it cannot have a title, a subtitle or a body")
@@ -61,7 +61,7 @@ extension RuleFileReader {
 
     /// Checks that a rule has a preview if, and only if, its privacy level needs one.
     private func checkPrivacy(_ rule: Rule, _ field: Field) {
-        let wordings = [rule.policy.sumsUpAll ? nil : rule.say, rule.policy.digest?.say].compactMap(\.self)
+        let wordings = [rule.policy.digestsAll ? nil : rule.say, rule.policy.digest?.say].compactMap(\.self)
         switch rule.how.privacy {
         case .full:
             if wordings.contains(where: { $0.preview != nil }) {

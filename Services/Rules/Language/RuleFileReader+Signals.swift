@@ -9,7 +9,7 @@ extension RuleFileReader {
             for key in ["viewing", "for"] where isGone {
                 if let value = table[key] { report(value, "not allowed with “gone: true”") }
             }
-            let duration = table["for"].flatMap { lease($0) } ?? Signal.usualLease
+            let duration = table["for"].flatMap { lease($0) } ?? Signal.defaultLease
             return (isGone ? .gone : .present(for: duration), table["viewing"].flatMap { template($0, shapes) })
         }
     }

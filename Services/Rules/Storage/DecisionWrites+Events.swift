@@ -21,7 +21,7 @@ extension DecisionWrites {
         decisions += decided
         var rest = decided[...]
         for pending in event.pendingNotifications {
-            guard !pending.isAnnounced else {
+            guard !pending.hasUnknownRecipients else {
                 rest = rest.dropFirst()
                 continue
             }

@@ -154,7 +154,7 @@ extension DigestStore {
                 DecisionWrites.Held(
                     notification: DerivedID.uuid5(rendered.id, ["to", key.person.user.rawValue]), person: key.person,
                     rule: rule.name, rendered: rendered.id, event: latest.event, kind: .summary, dueAt: now,
-                    isKept: !(rule.policy.inbox && rule.policy.sumsUpAll)))
+                    isKept: !(rule.policy.inbox && rule.policy.digestsAll)))
             if rule.policy.isReported {
                 writes.reports.append(
                     DecisionWrites.Report(

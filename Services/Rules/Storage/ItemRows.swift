@@ -25,20 +25,20 @@ extension PostgresTransaction {
     }
 
     /// What is known of the items of new events. What waits about one of them for longer makes way.
-    func news(of events: [EventCase], now: Timestamp) async throws -> ItemNews {
-        var news = ItemNews()
+    func news(of events: [EventCase], now: Timestamp) async throws -> ItemState {
+        var news = ItemState()
         let keys = Set(events.flatMap(\.items)).sorted()
         guard !keys.isEmpty else { return news }
         for row in try await query(ItemRows.done(keys)) {
             let key = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
             news.done[key] = Timestamp(try row.decode(Date.self, at: 2))
         }
-        var latest: [ItemNews.Slot: Timestamp] = [:]
+        var latest: [ItemState.Slot: Timestamp] = [:]
         for event in events {
             for pending in event.pendingNotifications {
                 guard let item = pending.item else { continue }
                 for recipient in pending.recipients {
-                    let slot = ItemNews.Slot(item: item, rule: pending.rendered.rule, user: recipient.user)
+                    let slot = ItemState.Slot(item: item, rule: pending.rendered.rule, user: recipient.user)
                     latest[slot] = max(latest[slot] ?? event.record.occurredAt, event.record.occurredAt)
                 }
             }
@@ -46,7 +46,7 @@ extension PostgresTransaction {
         var replaced: [UUID] = []
         for row in try await query(ItemRows.waiting(keys)) {
             let item = ItemKey(app: try row.decode(AppID.self, at: 0), item: try row.decode(String.self, at: 1))
-            let slot = ItemNews.Slot(
+            let slot = ItemState.Slot(
                 item: item, rule: try row.decode(String.self, at: 2), user: try row.decode(UserID.self, at: 3))
             let saidAt = Timestamp(try row.decode(Date.self, at: 4))
             guard let new = latest[slot] else { continue }

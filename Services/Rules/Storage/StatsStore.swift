@@ -100,7 +100,7 @@ struct StatsStore: Sendable {
     }
 
     private func countedHours(now: Timestamp) async throws -> [Timestamp: Timestamp] {
-        let oldest = StatsRollupPlan.hour(of: now - StatsRollupPlan.reach)
+        let oldest = StatsRollupPlan.hour(of: now - StatsRollupPlan.maximumAge)
         return try await Outage.ofDatabase {
             var hours: [Timestamp: Timestamp] = [:]
             for row in try await pool.query(

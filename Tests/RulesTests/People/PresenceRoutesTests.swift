@@ -29,7 +29,7 @@ import Testing
             for _ in 0..<2 { #expect(try await http.send(.delete, "/v1/presence/tablet").status == 204) }
             #expect(try await http.fixture.handleEvent("f") == [["1"]])
             #expect(try await http.send(.put, "/v1/presence/phone", ["viewing": "1"]).status == 200)
-            http.clock.advance(Signal.usualLease)
+            http.clock.advance(Signal.defaultLease)
             #expect(try await http.fixture.handleEvent("g") == [["1"]])
         }
     }

@@ -1,17 +1,18 @@
 import PushProtocol
 
-/// The decision: one notification, one person, one moment, and the first answer that ends it
-/// (`messaging-and-data` §6.2, in its order). Pure; what is held comes here again.
+/// Decides one notification to one user: the first condition that applies determines the decision.
+///
+/// `Services/Rules/README.md` lists the conditions in order. Pure. A held notification is decided again after the hold.
 struct DecisionEngine: Sendable {
-    /// How often quiet hours may put the same thing off.
+    /// The maximum number of times that quiet hours hold a notification.
     static let mostQuietHolds = 2
-    /// So many minutes after the time that a person chose, a digest still counts as at that time.
+    /// The minutes after a user's digest time during which a digest still counts as on time.
     static let chosenTimeTolerance = 60
 
     var defaults: AppDefaults
     var now: Timestamp
 
-    /// Judges, and charges the person's caps for what is pushed.
+    /// Decides the notification, and adds a push to the user's cap history.
     func decide(_ input: DecisionInput, _ person: inout Person) -> RuleDecision {
         var input = input
         input.policy.inbox = defaults.keeps(input.policy, for: person.settings)
@@ -41,18 +42,18 @@ struct DecisionEngine: Sendable {
         if let key = input.dedupe, let until = person.dedupeUntil[key], until > now {
             return RuleDecision(answer: .drop, reason: .repeated)
         }
-        // What is gathered is asked about when it is said: by then people may want other things.
-        if input.policy.sumsUpAll, !input.isSummary { return RuleDecision(answer: .digest, reason: .gathered) }
+        // Preferences apply when the digest is sent. The user can change them until then.
+        if input.policy.digestsAll, !input.isSummary { return RuleDecision(answer: .digest, reason: .gathered) }
         if let refusal = preferences(input, person.settings) { return inbox(input, refusal) }
         switch input.policy.presence {
         case .app where person.isPresent(now): return inbox(input, .present)
         case .thread where input.thread.map({ person.isViewing($0, now) }) == true: return inbox(input, .viewing)
         case .app, .thread, .ignored: break
         }
-        if let opens = capsOpen(input, person) {
+        if let nextPush = nextPushTime(input, person) {
             switch input.policy.overflow {
             case .inbox: return inbox(input, .capped)
-            case .hold: return hold(input, until: opens, .capped)
+            case .hold: return hold(input, until: nextPush, .capped)
             case .digest: return RuleDecision(answer: .digest, reason: .capped)
             }
         }
@@ -63,7 +64,7 @@ struct DecisionEngine: Sendable {
         RuleDecision(answer: input.policy.inbox ? .inbox : .drop, reason: reason)
     }
 
-    /// Holds it, unless nothing would be left of it by then.
+    /// Holds the notification, unless it would expire first or exceed the rule's maximum hold.
     private func hold(_ input: DecisionInput, until: Timestamp, _ reason: RuleDecision.Cause) -> RuleDecision {
         if let expiresAt = input.expiresAt, until >= expiresAt { return inbox(input, reason) }
         guard until <= input.since + input.policy.holdFor else {
@@ -78,7 +79,7 @@ struct DecisionEngine: Sendable {
 extension DecisionEngine {
     private func critical(_ input: DecisionInput, _ person: Person) -> RuleDecision {
         let log = person.capHistory[Cap.criticalLog, default: []]
-        guard Cap.ofCritical.opens(after: log, now: now) == nil else { return inbox(input, .criticalLimit) }
+        guard Cap.criticalCap.nextPush(after: log, now: now) == nil else { return inbox(input, .criticalLimit) }
         return RuleDecision(answer: .push, reason: .critical)
     }
 }
@@ -86,15 +87,18 @@ extension DecisionEngine {
 // MARK: - Preferences
 
 extension DecisionEngine {
-    /// The switches for everything and for a channel are ceilings: nothing below them is opened again
-    /// (`messaging-and-data` §6.3).
+    /// Returns the reason why the user's settings refuse a push; `nil` if they allow it.
+    ///
+    /// The switches for everything and for a channel take precedence over types and mutes.
     func preferences(_ input: DecisionInput, _ settings: PersonalSettings) -> RuleDecision.Cause? {
         guard settings.isOn else { return .switchedOff }
         guard settings.allows(.push) else { return .channelOff }
         return unwanted(input, settings, by: .push)
     }
 
-    /// Why a person does not want what this is about by this way: the most specific word counts.
+    /// Returns the reason why the user does not want the notification on a channel; `nil` if they do.
+    ///
+    /// The most specific setting counts.
     func unwanted(
         _ input: DecisionInput, _ settings: PersonalSettings, by channel: PersonalSettings.Channel
     ) -> RuleDecision.Cause? {
@@ -103,24 +107,24 @@ extension DecisionEngine {
             return mute.isMuted ? .muted : nil
         }
         guard let type = input.policy.type, !settings.wants(type, by: channel, defaults) else { return nil }
-        return settings.hasChoice(on: type, by: channel) ? .typeChannelOff : .typeOff
+        return settings.hasChannelChoice(on: type, by: channel) ? .typeChannelOff : .typeOff
     }
 }
 
 // MARK: - Caps
 
 extension DecisionEngine {
-    /// The cap's log that each cap of a matter counts in, and the cap.
+    /// Returns the notification's caps, with the name of each cap's history.
     private func caps(_ input: DecisionInput) -> [(log: String, cap: Cap)] {
-        if defaults.isCritical(input.policy) { return [(Cap.criticalLog, .ofCritical)] }
+        if defaults.isCritical(input.policy) { return [(Cap.criticalLog, .criticalCap)] }
         return input.policy.caps.compactMap { name in defaults.caps[name].map { (name, $0) } }
     }
 
-    /// When the last of its caps opens; `nil` if all are open.
-    private func capsOpen(_ input: DecisionInput, _ person: Person) -> Timestamp? {
-        // What sums up a surplus would be a surplus again.
+    /// Returns the time at which all caps allow a push; `nil` if they do now.
+    private func nextPushTime(_ input: DecisionInput, _ person: Person) -> Timestamp? {
+        // The digest contains the notifications over the cap, so the cap does not apply to it again.
         if input.isSummary, input.policy.overflow == .digest { return nil }
-        return caps(input).compactMap { $0.cap.opens(after: person.capHistory[$0.log, default: []], now: now) }.max()
+        return caps(input).compactMap { $0.cap.nextPush(after: person.capHistory[$0.log, default: []], now: now) }.max()
     }
 
     private func charge(_ input: DecisionInput, _ person: inout Person) {
@@ -151,10 +155,10 @@ extension DecisionEngine {
 }
 
 extension DecisionInput {
-    /// Whether this is a daily digest at the time that the person chose for it. A digest at the rule's own time obeys quiet
-    /// hours; a person who chose a time inside of their quiet hours wants it then (`messaging-and-data` §6.6).
+    /// Whether this is a daily digest at the time that the user chose. Such a digest ignores quiet hours.
     ///
-    /// A digest that comes later than ``DecisionEngine/chosenTimeTolerance`` after that time is not at the chosen time any more.
+    /// A digest at the rule's own time obeys quiet hours. So does a digest that is later than
+    /// ``DecisionEngine/chosenTimeTolerance`` after the chosen time.
     fileprivate func isAtChosenTime(_ settings: PersonalSettings, zone: Zone, now: Timestamp) -> Bool {
         guard isSummary, case .daily = policy.digest?.close, let chosen = settings.digestTime else { return false }
         let minutes = zone.local(now).second / 60 - chosen.minuteOfDay

@@ -11,15 +11,15 @@ struct PersonKey: Hashable, Comparable, Sendable {
     }
 }
 
-/// One decision, as it is kept.
+/// A stored decision.
 struct DecisionRecord: Hashable, Sendable {
     var notification: UUID
-    /// From 0; what is held is decided about again under the next number.
+    /// The number of the decision on this notification, from 0. Each decision after a hold has the next number.
     var step: Int
     var event: UUID
     var rule: String
     var person: PersonKey
     var decision: RuleDecision
-    /// The version of the rules that decided; `nil` when the app has none any more.
+    /// The version of the rules that decided; `nil` if the app no longer has rules.
     var ruleSet: UUID?
 }

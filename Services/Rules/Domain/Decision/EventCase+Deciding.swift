@@ -1,7 +1,7 @@
 import FoundationEssentials
 import PushProtocol
 
-/// What something is about, in an app.
+/// An item of an app: the subject of notifications.
 struct ItemKey: Hashable, Comparable, Sendable {
     var app: AppID
     var item: String
@@ -9,14 +9,14 @@ struct ItemKey: Hashable, Comparable, Sendable {
     static func < (a: ItemKey, b: ItemKey) -> Bool { (a.app.rawValue, a.item) < (b.app.rawValue, b.item) }
 }
 
-/// What is known of items when events about them are decided.
-struct ItemNews: Sendable {
-    /// Since when nothing of before need be told.
+/// The stored state of items when events about them are decided.
+struct ItemState: Sendable {
+    /// Events up to this time about the item are obsolete.
     var done: [ItemKey: Timestamp] = [:]
-    /// What waits already.
+    /// The event time of each waiting notification.
     var waiting: [Slot: Timestamp] = [:]
 
-    /// What one rule has to say to one person about one item: there is room for one.
+    /// An item, rule and user. At most one notification can wait for each.
     struct Slot: Hashable, Sendable {
         var item: ItemKey
         var rule: String
@@ -25,7 +25,7 @@ struct ItemNews: Sendable {
 }
 
 extension EventCase {
-    /// People whose rows the decision may change: only they need to be locked.
+    /// Users whose caps or dedupe keys the decision can change. Only their rows are locked.
     var charged: [PersonKey] {
         pendingNotifications.filter { pending in
             pending.isUserVisible
@@ -33,26 +33,26 @@ extension EventCase {
         }.flatMap(people)
     }
 
-    /// People who are asked at all.
+    /// Users whose settings the decision needs.
     var asked: [PersonKey] { pendingNotifications.filter { $0.isUserVisible || $0.localizer != nil }.flatMap(people) }
 
-    /// People of whom it matters where they are looking.
+    /// Users whose presence the decision needs.
     var watched: [PersonKey] {
         pendingNotifications.filter { $0.isUserVisible && $0.policy.presence != .ignored }.flatMap(people)
     }
 
-    /// People whose badge says how much they have not read.
+    /// Users whose badge is their number of unread inbox items.
     var counted: [PersonKey] { pendingNotifications.filter(\.countsUnread).flatMap(people) }
 
-    /// What its statements are about.
+    /// The items of the notifications.
     var items: [ItemKey] { pendingNotifications.compactMap(\.item) }
 
     private func people(_ pending: PendingNotification) -> [PersonKey] {
         pending.recipients.map { PersonKey(app: pending.rendered.app, user: $0.user) }
     }
 
-    /// Judges everything that is said, in the order of the rules, and charges the people.
-    func decide(_ people: inout [PersonKey: Person], _ news: ItemNews, now: Timestamp) -> [DecisionRecord] {
+    /// Decides all notifications in the order of the rules, and updates the users' cap histories and dedupe keys.
+    func decide(_ people: inout [PersonKey: Person], _ itemState: ItemState, now: Timestamp) -> [DecisionRecord] {
         let engine = DecisionEngine(defaults: defaults, now: now)
         return pendingNotifications.flatMap { pending in
             if let decided = pending.announcement(record) { return [decided] }
@@ -60,7 +60,7 @@ extension EventCase {
             return pending.recipients.map { recipient in
                 let key = PersonKey(app: pending.rendered.app, user: recipient.user)
                 let decision =
-                    pending.waits(for: key, people, news, engine, occurredAt: record.occurredAt)
+                    pending.earlyDecision(for: key, people, itemState, engine, occurredAt: record.occurredAt)
                     ?? engine.decide(input, &people[key, default: Person()])
                 return DecisionRecord(
                     notification: recipient.notification, step: 0, event: record.key, rule: pending.rendered.rule,
@@ -73,39 +73,41 @@ extension EventCase {
 extension EventCase.PendingNotification {
     var item: ItemKey? { terms.item.map { ItemKey(app: rendered.app, item: $0) } }
 
-    /// When it is to be said to a person, if that is for the event to say.
+    /// Returns the scheduled time for a user; `nil` if the notification has no schedule.
     func due(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
         terms.plan?.dueAt(in: person.settings.zone ?? defaults.zone)
     }
 
-    /// When it is too late to say it to a person.
+    /// Returns the time after which a user no longer gets the notification; `nil` if there is none.
     func end(for person: Person, _ defaults: AppDefaults) -> Timestamp? {
         [terms.plan?.endsAt(in: person.settings.zone ?? defaults.zone), rendered.expiresAt].compactMap(\.self).min()
     }
 
-    /// What is told to an audience, or to all who follow something, asks nobody: one decision stands for all.
+    /// Returns the one decision on an audience or a broadcast; `nil` for other notifications.
+    ///
+    /// Users' settings do not apply, because rules do not know the users.
     fileprivate func announcement(_ record: EventRecord) -> DecisionRecord? {
-        let told: (id: UUID, spoken: String, reason: RuleDecision.Cause)? =
-            audience.map { ($0.campaign, $0.members.spoken, .audience) }
-            ?? broadcast.map { ($0.notification, $0.destination.spoken, .broadcast) }
-        // No user has this id: it is for whoever reads the decision.
-        guard let told, let name = UserID(rawValue: told.spoken.excerpt(200)) else { return nil }
+        let announced: (id: UUID, decisionLabel: String, reason: RuleDecision.Cause)? =
+            audience.map { ($0.campaign, $0.members.decisionLabel, .audience) }
+            ?? broadcast.map { ($0.notification, $0.destination.decisionLabel, .broadcast) }
+        // A label for operators. No user has this id.
+        guard let announced, let name = UserID(rawValue: announced.decisionLabel.excerpt(200)) else { return nil }
         return DecisionRecord(
-            notification: told.id, step: 0, event: record.key, rule: rendered.rule,
+            notification: announced.id, step: 0, event: record.key, rule: rendered.rule,
             person: PersonKey(app: rendered.app, user: name),
-            decision: RuleDecision(answer: .push, reason: told.reason),
+            decision: RuleDecision(answer: .push, reason: announced.reason),
             ruleSet: record.ruleSet)
     }
 
-    /// What the event's own times and what is known of its item make of it, before the person is asked.
-    fileprivate func waits(
-        for key: PersonKey, _ people: [PersonKey: Person], _ news: ItemNews, _ engine: DecisionEngine,
+    /// Decides by the item's state and the schedule, before the user's settings; `nil` if neither applies.
+    fileprivate func earlyDecision(
+        for key: PersonKey, _ people: [PersonKey: Person], _ itemState: ItemState, _ engine: DecisionEngine,
         occurredAt: Timestamp
     ) -> RuleDecision? {
         if let item {
-            if let done = news.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
-            let slot = ItemNews.Slot(item: item, rule: rendered.rule, user: key.user)
-            if let other = news.waiting[slot], other > occurredAt {
+            if let done = itemState.done[item], done >= occurredAt { return RuleDecision(answer: .drop, reason: .done) }
+            let slot = ItemState.Slot(item: item, rule: rendered.rule, user: key.user)
+            if let other = itemState.waiting[slot], other > occurredAt {
                 return RuleDecision(answer: .drop, reason: .replaced)
             }
         }
@@ -116,7 +118,7 @@ extension EventCase.PendingNotification {
             return RuleDecision(answer: .drop, reason: .tooLate)
         }
         guard due > engine.now else { return nil }
-        return policy.sumsUpAll
+        return policy.digestsAll
             ? RuleDecision(answer: .digest, reason: .gathered)
             : RuleDecision(answer: .hold(until: due), reason: .scheduled)
     }
@@ -129,8 +131,8 @@ extension EventCase.PendingNotification {
 }
 
 extension Audience.Members {
-    /// As a decision names it.
-    var spoken: String {
+    /// The label in stored decisions.
+    var decisionLabel: String {
         switch self {
         case .everyone: "(everyone)"
         case .group(.topic(let name)): "(topic \(name.rawValue))"

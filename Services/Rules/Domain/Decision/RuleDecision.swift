@@ -1,102 +1,102 @@
 import PushProtocol
 
-/// What becomes of one notification for one user.
+/// The decision on one notification to one user.
 struct RuleDecision: Hashable, Sendable {
     var answer: Answer
     var reason: Cause
 
-    /// Stored and shown to operators, so the words stay.
+    /// Stored and shown to operators: the names never change.
     enum Answer: Hashable, Sendable {
         case push
-        /// Pushed without sound, lighting no screen.
+        /// Pushed without sound, at the interruption level `passive`.
         case pushQuietly
-        /// Judged again then.
+        /// Decided again at this time.
         case hold(until: Timestamp)
-        /// Summed up with others; judged when that is.
+        /// Added to a digest. The digest is decided when it closes.
         case digest
-        /// Kept for the person to find, and not pushed.
+        /// In the inbox, without a push.
         case inbox
-        /// Neither pushed nor kept, because its rule keeps nothing in the inbox.
+        /// Neither pushed nor in the inbox.
         case drop
 
-        /// Whether anything of it is kept for the person.
+        /// Whether the inbox can have the notification.
         var isKept: Bool { self != .drop }
     }
 
-    /// Why: a stable word, for operators and metrics.
+    /// The reason: a stable name for operators and metrics.
     enum Cause: String, Hashable, Sendable, CaseIterable {
         case wanted
         case critical
-        /// It makes no noise, so nobody is asked.
+        /// The user does not notice the push, so settings do not apply.
         case notUserVisible = "noiseless"
         case expired
         case switchedOff = "switched-off"
-        /// The person wants no pushes, and may have banners.
+        /// The user has switched pushes off. Banners can be on.
         case channelOff = "channel-off"
         case typeOff = "type-off"
-        /// The person wants the type, and not by this way.
+        /// The user has switched the type off for this channel only.
         case typeChannelOff = "type-channel-off"
         case muted
         case present
         case viewing
         case capped
         case quietHours = "quiet-hours"
-        /// It was held as long as its rule allows.
+        /// The hold would exceed the rule's ``Rule/Policy/holdFor``.
         case heldTooLong = "held-too-long"
-        /// Its quiet hours were still not over, which is what travelling brings, once too often.
+        /// Quiet hours have held it ``DecisionEngine/mostQuietHolds`` times, for example because the user travelled.
         case heldTooOften = "held-too-often"
-        /// More critical notifications than can be meant.
+        /// ``Cap/criticalCap`` is exhausted.
         case criticalLimit = "critical-storm"
-        /// It is told to all of an audience, whom the registry knows and rules do not.
+        /// The registry sends it to an audience. Rules do not know the users.
         case audience
-        /// It is told to all who follow something at a provider, which alone knows them.
+        /// A provider sends it to the followers of a topic or channel. Only the provider knows the users.
         case broadcast
-        /// It is for a later moment, which the event names.
+        /// The event schedules it for a later time.
         case scheduled
-        /// It is said with others, in one.
+        /// A digest collects it.
         case gathered
-        /// It was said, with others.
+        /// A digest with it was sent.
         case summedUp = "summed-up"
-        /// The moment that it should have been said before was over.
+        /// The time by which it had to be sent is over.
         case tooLate = "too-late"
-        /// An event said that it need not be told any more.
+        /// A later event has cancelled it.
         case done
-        /// A later event about the same thing has taken its place.
+        /// A later event about the same item has replaced it.
         case replaced
-        /// The same was said to this person not long ago.
+        /// The user recently got a notification with the same dedupe key.
         case repeated
-        /// No message can carry it: it is too large, or nests too deep.
+        /// It exceeds the limits of size or depth of messages.
         case unsendable
-        /// There is no such rule any more.
+        /// The rule file no longer has the rule.
         case ruleGone = "rule-gone"
     }
 }
 
-/// One notification to one user, about to be judged.
+/// The input of a decision on one notification to one user.
 struct DecisionInput: Hashable, Sendable {
     var policy: Rule.Policy
-    /// Whether a person would notice it: an alert is noise, a silent push and a badge are not.
+    /// Whether the user notices the push: an alert is noticed, a silent push or a badge is not.
     var isUserVisible: Bool
-    /// Widest first.
+    /// The mute names, the widest first.
     var mutes: [String] = []
     var thread: String?
     var expiresAt: Timestamp?
-    /// When it was to be pushed for the first time.
+    /// The first time at which the push was due.
     var since: Timestamp
-    /// How often quiet hours have put it off.
+    /// The number of times that quiet hours have held it.
     var quietHolds = 0
-    /// What it is said once by, for a while.
+    /// The key that suppresses repeats.
     var dedupe: String?
-    /// Whether it sums up what was gathered.
+    /// Whether it is the summary of a digest.
     var isSummary = false
     /// Whether a message can carry it.
     var isSendable = true
 }
 
-/// What an app's rule file says about everybody.
+/// The settings of an app's rule file that apply to all users.
 struct AppDefaults: Hashable, Sendable {
     var zone: Zone = .utc
-    /// That of the file's own words.
+    /// The language of texts that are not translations.
     var language: Language = .english
     var types: [String: PreferenceType] = [:]
     var caps: [String: Cap] = [:]

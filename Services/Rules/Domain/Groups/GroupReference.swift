@@ -1,13 +1,13 @@
 import PushProtocol
 
-/// Members of a group that rules keep, as a rule addresses them: who they are is known when it is decided.
+/// The members of a group that a rule addresses. They are looked up at decision time.
 struct GroupReference: Hashable, Sendable {
     var group: String
-    /// Only members of one of these roles; `nil`: all.
+    /// Restricts the members to these roles; `nil`: all members.
     var roles: Set<String>?
     var except: Set<UserID>
 
-    /// The longest name of a group or a role, in bytes.
+    /// The maximum length of the name of a group or a role, in UTF-8 bytes.
     static let maximumName = 256
 
     func takes(_ member: Member) -> Bool {
@@ -21,15 +21,15 @@ struct GroupReference: Hashable, Sendable {
 }
 
 extension Rule {
-    /// Members of a group, addressed by its name.
+    /// Members of a group, selected by the group's name.
     struct GroupSelector: Hashable, Sendable {
         var group: Template
         var roles: Set<String>?
-        /// Paths of users who shall not hear of it.
+        /// Paths of user ids to exclude.
         var except: [String]
     }
 
-    /// Everyone who has a device, or all who have subscribed to a topic: the registry alone knows who they are.
+    /// All users with a device, or the users of a topic or tag. Only the registry knows them.
     enum AudienceSelector: Hashable, Sendable {
         case everyone
         case topic(Template)
@@ -63,7 +63,7 @@ extension Rule {
 }
 
 extension String {
-    /// This as a group's name or a role; `nil` if it is empty or too long.
+    /// The string as a group or role name; `nil` if it is empty or too long.
     var groupName: String? {
         let name = replacing("\0", with: "")
         return name.isEmpty || name.utf8.count > GroupReference.maximumName ? nil : name
@@ -71,7 +71,7 @@ extension String {
 }
 
 extension Template {
-    /// The name of a group, for one event.
+    /// Renders a group's name for one event.
     func renderGroupName(_ scope: Scope, place: String) throws(PlacedProblem) -> String {
         try render(scope, place: place, "the group", expected: "a group's name", as: \.groupName)
     }

@@ -1,32 +1,35 @@
 import PushProtocol
 
-/// What is known of a statement to more people than are decided about at once: the event that it is about, whose rule it
-/// is, and how far it has come. People are told in the order of the bytes of their ids.
+/// The progress of a notification to more than ``threshold`` users.
+///
+/// The users get it in steps, in the byte order of their ids.
 struct LargeAudience: Hashable, Sendable {
-    /// The most people of a statement that are decided about together with its event.
+    /// The maximum number of users in the event's own decision. More users need a fan-out.
     static let threshold = 1000
-    /// The most that are looked at in a step.
+    /// The maximum number of users in a step.
     static let step = 500
 
     var event: DomainEvent
     var rule: String
     var arrivedAt: Timestamp
-    /// How many the event names, and the groups that it is told to: how many it is told to at most.
+    /// The number of users that the event names.
+    ///
+    /// Together with the members of the groups, it is an upper bound for the number of recipients.
     var named = 0
     var groupReferences: Set<String> = []
-    /// Up to whom everybody was told, the broker has said so; empty: nobody yet.
+    /// The last user id of the messages that the broker has confirmed; empty: none yet.
     var told = ""
-    /// Up to whom everybody was decided about, if that is further.
+    /// The last user id with a stored decision, if it is after the last confirmed one.
     var decided: String?
 }
 
-/// The people of a crowd who are next.
+/// The recipients of the next step.
 struct FanOutPage: Hashable, Sendable {
     var recipients: [Notification.Recipient]
-    /// Up to whom everybody was looked at; `nil`: there is nobody after these.
+    /// The last user id that was read; `nil`: there are no more users.
     var end: String?
 
-    /// A part of a group: members after some user.
+    /// A page of one group: members after some user.
     struct Part: Hashable, Sendable {
         var groupReference: GroupReference
         var members: [GroupReference.Member]
@@ -35,8 +38,9 @@ struct FanOutPage: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - statement: with everybody whom the event names.
-    ///   - parts: of its groups, all after `told`.
+    ///   - pending: the notification with all users that the event names.
+    ///   - told: the last user id of the previous step.
+    ///   - parts: the next page of each group.
     init(_ pending: EventCase.PendingNotification, after told: String, _ parts: [Part], limit: Int = LargeAudience.step)
     {
         let horizon = parts.compactMap(\.end).min(by: FanOutPage.precedes)
@@ -50,6 +54,6 @@ struct FanOutPage: Hashable, Sendable {
         end = all.count > limit ? recipients.last?.user.rawValue : horizon
     }
 
-    /// As the database orders them, which is not how texts are compared.
+    /// Compares UTF-8 bytes, as the database does. Swift's `<` compares Unicode scalars in normalized form.
     static func precedes(_ a: String, _ b: String) -> Bool { a.utf8.lexicographicallyPrecedes(b.utf8) }
 }

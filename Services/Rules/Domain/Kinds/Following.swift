@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension Rule {
-    /// Whoever follows something at a provider, which alone knows who they are.
+    /// The followers of a topic or broadcast channel at a provider. Only the provider knows them.
     struct Following: Hashable, Sendable {
         enum What: String, Hashable, Sendable, CaseIterable {
             case channel
@@ -11,11 +11,11 @@ extension Rule {
         }
         var what: What
         var name: Template
-        /// Of a channel: the one that it was created in.
+        /// For a channel: the environment in which it was created.
         var environment: ProviderEnvironment = .production
     }
 
-    /// What is followed, for one event.
+    /// Returns the destination for one event; `nil` if the rule has none.
     func followed(_ scope: Scope) throws(PlacedProblem) -> Broadcast.Destination? {
         guard let following else { return nil }
         let place = "to.\(following.what.rawValue)"
@@ -32,8 +32,8 @@ extension Rule {
 }
 
 extension Broadcast.Destination {
-    /// As a decision names it.
-    var spoken: String {
+    /// The label in stored decisions.
+    var decisionLabel: String {
         switch self {
         case .channel(let channel, let environment): "(channel \(channel) of \(environment.rawValue))"
         case .topic(let topic): "(FCM topic \(topic))"

@@ -19,7 +19,7 @@ struct HeartbeatBody: Hashable, Sendable {
         viewing = try members.freeText("viewing", ReadingBody.longestThread)
         let longest = Signal.longestLease.components.seconds
         guard let value = members["for"] else {
-            lease = Signal.usualLease
+            lease = Signal.defaultLease
             return
         }
         guard let seconds = value.int, (1...longest).contains(seconds) else {

@@ -24,7 +24,7 @@ extension PersonalSettings {
     }
 
     /// Whether the user has a separate choice for a type on a channel.
-    func hasChoice(on name: String, by channel: Channel) -> Bool {
+    func hasChannelChoice(on name: String, by channel: Channel) -> Bool {
         guard case .each(let words)? = types[name] else { return false }
         return words[channel] != nil
     }
