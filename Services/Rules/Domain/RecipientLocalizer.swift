@@ -47,7 +47,8 @@ extension AppDefaults {
     func language(
         for settings: PersonalSettings, among translations: some Collection<Language>, exactly: Bool
     ) -> Language {
-        guard let preferred = settings.language, let chosen = preferred.choice(of: Array(translations) + [language]) else {
+        guard let preferred = settings.language, let chosen = preferred.choice(of: Array(translations) + [language])
+        else {
             return language
         }
         return exactly ? preferred : chosen
