@@ -1,5 +1,5 @@
-import ServiceConnections
 import HTTPAuth
+import ServiceConnections
 import ServiceKit
 
 extension ConfigurationKey {

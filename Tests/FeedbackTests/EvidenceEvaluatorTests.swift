@@ -4,8 +4,8 @@ import Logging
 import Messaging
 import PushProtocol
 import ServiceKit
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 

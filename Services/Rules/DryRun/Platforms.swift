@@ -1,6 +1,6 @@
 import FoundationEssentials
-import PushProtocol
 import Providers
+import PushProtocol
 import ServiceKit
 
 /// What a person's devices would get of what is pushed, provider by provider: the senders' own writing of it.

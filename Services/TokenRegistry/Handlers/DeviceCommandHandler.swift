@@ -1,8 +1,8 @@
-import Messaging
-import PushProtocol
 import FoundationEssentials
 import Logging
+import Messaging
 import Metrics
+import PushProtocol
 import ServiceConnections
 import ServiceKit
 

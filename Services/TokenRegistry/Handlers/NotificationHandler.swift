@@ -1,6 +1,6 @@
+import FoundationEssentials
 import Messaging
 import PushProtocol
-import FoundationEssentials
 import ServiceConnections
 import ServiceKit
 

@@ -2,8 +2,9 @@ import FoundationEssentials
 import Messaging
 import PushProtocol
 import PushSending
-import TestSupport
 import Testing
+import TestSupport
+
 @testable import APNsSender
 
 /// The response vectors (ProviderFacts.md §E.2) from the simulator's response to the outcome. Feedback's own tests

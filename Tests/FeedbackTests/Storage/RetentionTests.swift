@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Postgres
 import PushProtocol
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Feedback
 
