@@ -2,7 +2,7 @@ import FoundationEssentials
 import PushProtocol
 
 extension DryRun {
-    /// Decides about every recipient of an event.
+    /// Decides for every recipient of an event.
     mutating func decide(_ event: EventCase, _ now: Timestamp) {
         var event = event
         event.pendingNotifications = event.pendingNotifications.map { pending in
@@ -26,7 +26,7 @@ extension DryRun {
         let kept = Set(writes.inbox.map(\.notification))
         var rest = decided[...]
         for pending in event.pendingNotifications {
-            // One decision stands for an audience, and for all who follow something.
+            // An audience or a broadcast has one decision.
             let badges = pending.isAnnounced ? [nil] : pending.recipients.map(\.badge)
             let broadcast = pending.broadcast == nil ? nil : pending.notifications([:], unread: [:]).first
             for (decided, badge) in zip(rest.prefix(badges.count), badges) {
@@ -38,7 +38,7 @@ extension DryRun {
         }
     }
 
-    /// The badge of a person whose icon counts unread entries.
+    /// The badge of a user whose icon shows the unread count.
     func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
 
     private mutating func keep(_ writes: DecisionWrites, _ sayings: [UUID: RenderedNotification], _ now: Timestamp) {
@@ -50,7 +50,7 @@ extension DryRun {
         for one in writes.gathered { gather(one, now) }
     }
 
-    /// - Parameter broadcast: the message to all who follow something, where the decision is about them.
+    /// - Parameter broadcast: the broadcast message, if the decision is about a broadcast.
     mutating func tell(
         _ decided: DecisionRecord, _ rendered: RenderedNotification, badge: Int?, isKept: Bool, _ now: Timestamp,
         asBroadcast broadcast: Notification? = nil

@@ -5,9 +5,9 @@ import Postgres
 import PushProtocol
 import ServiceKit
 
-/// Decides about crowds, some people at a time, so that neither memory nor locks grow with them.
+/// Decides fan-outs step by step, so that memory and locks do not grow with the audience.
 struct FanOutStore: Sendable {
-    /// How long one process has to publish a step.
+    /// The time that a process has to publish a step.
     static let lease = Duration.seconds(30)
 
     let decisions: DecisionStore
@@ -15,40 +15,42 @@ struct FanOutStore: Sendable {
 
     private var pool: PostgresPool { decisions.pool }
 
-    /// A step that was decided, and is to be published.
+    /// A decided step that is to be published.
     struct Step: Sendable {
         let largeAudience: LargeAudience
-        /// The event, and what is said of it to the people of this step.
+        /// The event, with the notification to this step's recipients.
         let event: EventCase
         let answers: [UUID: RuleDecision.Answer]
         let pendingNotifications: [EventCase.PendingNotification]
         let unread: [PersonKey: Int]
     }
 
-    /// What the next crowd came to.
+    /// The result of ``advance(by:now:)``.
     enum Progress: Sendable {
-        /// No crowd is due.
+        /// No fan-out is due.
         case nothing
-        /// It came on without anybody to be told, or to its end.
+        /// A fan-out advanced by a step without recipients, or ended.
         case walked
         case decided(Step)
     }
 
-    /// Takes the crowd whose turn it is a step further, in one transaction. What another process decided and did not say
-    /// to have published is not decided again: it is to be published again, under the same ids. A crowd that cannot be read
-    /// or taken further is marked as dead (``DeadRow``), and the others go on.
+    /// Advances the fan-out that is due longest by one step, in one transaction.
+    ///
+    /// A step that another process decided and did not confirm in time is not decided again. It is returned to be
+    /// published again under the same ids. A fan-out that cannot be read or advanced is marked as dead (``DeadRow``)
+    /// and does not block the others.
     func advance(by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
         let due = FanOutRows.due(now)
         return try await Outage.ofDatabase {
             do { return try await advance(due, by: ruleSets, now: now) } catch let error where error.isOfTheWork {
                 logger.warning(
-                    "A step of a crowd failed; each crowd is looked at alone", metadata: [LogKey.error: "\(error)"])
+                    "A fan-out step failed; processing each fan-out alone", metadata: [LogKey.error: "\(error)"])
             }
             return try await advanceAlone(due, by: ruleSets, now: now)
         }
     }
 
-    /// The same with each crowd alone, until one comes on.
+    /// The same with each fan-out alone, until one advances.
     private func advanceAlone(_ due: SQL, by ruleSets: RuleSets, now: Timestamp) async throws -> Progress {
         var unmarked = 0
         for row in try await pool.query(FanOutRows.keys(due)) {
@@ -75,7 +77,7 @@ struct FanOutStore: Sendable {
                 try await transaction.bury([try FanOutRows.dead(row)], logger)
                 return .walked
             }
-            // What the rules of now cannot evaluate is as gone as what they do not have: both are decided as such.
+            // A rule that is missing from the rule set, or cannot be evaluated, ends the fan-out as `rule-gone`.
             guard let set = ruleSets.ruleSets[largeAudience.event.app],
                 let draft = try? set.evaluate(largeAudience.event, by: largeAudience.rule, now: largeAudience.arrivedAt)
             else {
@@ -103,7 +105,7 @@ struct FanOutStore: Sendable {
             }
             event.pendingNotifications[0].groupReferences = []
             event.pendingNotifications[0].part = "/after/\(largeAudience.told)"
-            // Whoever asked for it in the meantime is not told any more.
+            // Removes users that were erased since the previous step.
             event = try await transaction.withoutErased([event])[0]
             let batchDecisions = try await decisions.decide(event, memory, transaction, now: now)
             try await transaction.move(largeAudience, due: now + Self.lease)
@@ -117,7 +119,7 @@ struct FanOutStore: Sendable {
         }
     }
 
-    /// The broker has all of a step.
+    /// Records that the broker has confirmed all messages of a step.
     func confirm(_ step: Step, now: Timestamp) async throws {
         guard let decided = step.largeAudience.decided else { return }
         do {
@@ -134,7 +136,7 @@ struct FanOutStore: Sendable {
         }
     }
 
-    /// Marks a crowd whose step cannot be published or confirmed.
+    /// Marks a fan-out as dead whose step cannot be published or confirmed.
     func bury(_ step: Step, _ reason: DeadRow.Reason) async throws {
         let key = FanOutRows.Key(event: step.largeAudience.key, rule: step.largeAudience.rule)
         try await Outage.ofDatabase {
@@ -154,7 +156,7 @@ struct FanOutStore: Sendable {
         return FanOutPage(pending, after: largeAudience.told, parts)
     }
 
-    /// Puts those who were decided about into the event, with the badges that it has for them.
+    /// Restores the recipients of a decided step, with the badges that the event gives them.
     private func recall(
         _ largeAudience: LargeAudience, upTo decided: String, _ event: inout EventCase,
         _ transaction: PostgresTransaction
@@ -172,7 +174,7 @@ struct FanOutStore: Sendable {
         return memory
     }
 
-    /// The rules changed under it, and have nothing to say any more. One decision stands for all who are left.
+    /// Ends a fan-out whose rule is gone. One decision covers all remaining recipients.
     private func abandon(_ largeAudience: LargeAudience, _ transaction: PostgresTransaction, now: Timestamp)
         async throws
     {

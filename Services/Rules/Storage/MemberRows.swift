@@ -12,8 +12,8 @@ struct GroupKey: Hashable, Comparable, Sendable {
 }
 
 extension PostgresTransaction {
-    /// Who belongs to these groups, by the bytes of their ids; of each so many. A member that cannot be read is marked as
-    /// dead (``DeadRow``), and the others are returned.
+    /// Reads at most `limit` members of each group, sorted by the bytes of their user ids. A member that cannot be read
+    /// is marked as dead (``DeadRow``) and left out.
     func members(
         of groups: Set<GroupKey>, atMost limit: Int, _ logger: Logger
     ) async throws -> [GroupKey: [GroupReference.Member]] {
@@ -32,7 +32,7 @@ extension PostgresTransaction {
         return members
     }
 
-    /// The next members of a circle, whatever their role. A member that cannot be read is marked as dead.
+    /// Reads the next members of a group, of any role. A member that cannot be read is marked as dead and left out.
     func part(
         of groupReference: GroupReference, in app: AppID, after told: String, _ logger: Logger
     ) async throws -> FanOutPage.Part {
@@ -52,8 +52,8 @@ extension PostgresTransaction {
         return FanOutPage.Part(groupReference: groupReference, members: members, end: end)
     }
 
-    /// Keeps what events tell of groups: the last word about a member counts, by the upstream's clock, in whatever order
-    /// the words come.
+    /// Stores membership changes. The latest event about a member counts, by the upstream's timestamp and not by
+    /// arrival.
     func keepMembers(_ events: [EventCase]) async throws {
         var words: [(key: GroupKey, members: [UserID: String?], change: MembershipSource.Change, at: Timestamp)] = []
         for event in events {
@@ -62,7 +62,7 @@ extension PostgresTransaction {
                 words.append((GroupKey(app: event.record.app, group: group), members, change, event.record.occurredAt))
             }
         }
-        // In the order of the groups, and of the events about each, so that two batches do not deadlock.
+        // Sorted by group, and by event within a group, so that two batches do not deadlock.
         for (_, word) in words.enumerated().sorted(by: { ($0.element.key, $0.offset) < ($1.element.key, $1.offset) }) {
             if word.change == .members {
                 try await execute(MemberRows.tellWhole(word.key, at: word.at))
@@ -76,7 +76,7 @@ extension PostgresTransaction {
 }
 
 extension GroupReference.Member {
-    /// - Parameter place: of the column with the user; the role is in the next one.
+    /// - Parameter place: the column with the user id; the next column has the role.
     fileprivate init(_ row: PostgresRow, at place: Int) throws(PostgresError) {
         self.init(user: try row.decode(UserID.self, at: place), role: try row.decode(String?.self, at: place + 1))
     }

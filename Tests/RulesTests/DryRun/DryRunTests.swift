@@ -76,7 +76,7 @@ import Testing
                 rules: ["old/test.yaml": Self.rules, "new/test.yaml": change(Self.rules)])
         }
         let same = try differ { $0 + "\n" }
-        #expect(same == RuleTool.Answer(lines: ["everyone hears the same, at the same time"]))
+        #expect(same == RuleTool.Answer(lines: ["no difference: every user gets the same pushes at the same time"]))
         let more = try differ { $0.replacing("at-most: 2", with: "at-most: 4") }
         #expect(
             more.lines == [
@@ -97,8 +97,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["check"], "check is not used like this"), (["preview", "x"], "--events is missing"),
-        (["diff", "x", "--events", "e"], "diff is not used like this"),
+        (["check"], "wrong arguments for check"), (["preview", "x"], "--events is missing"),
+        (["diff", "x", "--events", "e"], "wrong arguments for diff"),
         (["preview", "x", "--event", "e"], "unknown option"),
         (["preview", "x", "--events"], "--events needs a file"),
     ]) func `a usage error is explained`(arguments: [String], problem: String) throws {
@@ -295,7 +295,7 @@ import Testing
         #expect(lines.contains { $0.contains("apns-topic: org.example.test") })
         #expect(
             lines.last
-                == "    FCM (Android, web, iOS by Firebase): nothing; the app has no credentials for it, and it is skipped"
+                == "    FCM (Android, web, iOS by Firebase): skipped; the app has no credentials for this provider"
         )
         let away = try run(
             ["preview", "@/test.yaml", "--events", "e", "--apps", "@/none"], ["e": ""],
@@ -324,12 +324,12 @@ import Testing
         #expect(
             lines.filter { !$0.hasPrefix("    {") } == [
                 "2026-01-10T12:00:00.000Z  (channel dHN0 of development)  e0  channel  push (broadcast)",
-                "    APNs (iOS, macOS, watchOS), all who follow a channel of development: 78 of 5120 bytes",
+                "    APNs (iOS, macOS, watchOS), all subscribers of a channel in development: 78 of 5120 bytes",
                 "        POST /4/broadcasts/apps/BUNDLE-ID",
                 "        apns-channel-id: dHN0, apns-push-type: liveactivity, apns-priority: 10, apns-expiration: 0",
                 #"        {"aps":{"content-state":{"room":"r"},"event":"update","timestamp":1768046400}}"#,
                 "2026-01-10T12:00:00.000Z  (FCM topic room-r)  e0  topic  push (broadcast)",
-                "    FCM (Android, web, iOS by Firebase), all who follow a topic: 13 of 4096 bytes",
+                "    FCM (Android, web, iOS by Firebase), all subscribers of a topic: 13 of 4096 bytes",
                 lines.last,
             ])
         #expect(lines.last?.hasPrefix(#"        {"message":{"topic":"room-r","#) == true)

@@ -148,7 +148,7 @@ import Testing
             let log = CapturingLogger()
             let store = HeldStore(pool: fixture.pool, spread: .zero, logger: log.logger)
             #expect(try await store.release(by: fixture.currentRules.ruleSets, now: fixture.clock.now).releases.isEmpty)
-            let lines = log.lines.filter { $0.message.contains("A row cannot be worked on") }
+            let lines = log.lines.filter { $0.message.contains("A row cannot be processed") }
             #expect(lines.count == 2 && lines.allSatisfy { $0.level == .warning })
             let key: [String] = try await fixture.pool.query(
                 "SELECT notification::text FROM rules.held WHERE app = 'bad'"
