@@ -80,7 +80,7 @@ import TestSupport
         func work(_ fixture: TwoAppFixture) async throws {
             switch self {
             case .scheduledSendWorker: try await fixture.scheduledSendWorker.releaseDue()
-            case .fanOutWorker: while try await fixture.teller.tellNext() {}
+            case .fanOutWorker: while try await fixture.teller.processNext() {}
             case .badgeCorrector: try await fixture.corrector.correctDue()
             case .deliveryReportWorker: try await fixture.deliveryReportWorker.report()
             case .pushRevoker:

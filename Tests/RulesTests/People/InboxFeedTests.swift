@@ -32,7 +32,7 @@ import TestSupport
         try await eventually("it listens") { inboxFeed.listeners == 1 }
         try await inboxFeed.look()
         let isDelivered = inboxFeed.listeners == 0
-        if !isDelivered { inboxFeed.comfort(after: .zero) }
+        if !isDelivered { inboxFeed.sendHeartbeats(after: .zero) }
         switch await word {
         case .news(let items, let place):
             var listener = listener
