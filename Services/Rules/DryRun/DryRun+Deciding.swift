@@ -41,7 +41,9 @@ extension DryRun {
     /// The badge of a user whose icon shows the unread count.
     func count(_ person: PersonKey) -> Int { Content.badge(unread[person]?.count ?? 0) }
 
-    private mutating func keep(_ writes: DecisionWrites, _ renderedNotifications: [UUID: RenderedNotification], _ now: Timestamp) {
+    private mutating func keep(
+        _ writes: DecisionWrites, _ renderedNotifications: [UUID: RenderedNotification], _ now: Timestamp
+    ) {
         for kept in writes.inbox { unread[kept.person, default: []].append(kept) }
         for held in writes.held {
             guard let rendered = renderedNotifications[held.rendered] else { continue }

@@ -18,7 +18,9 @@ struct DryRunDifference: Hashable, Sendable {
             /// Counts pushes with equal values, such as daily digests with the same event.
             var number: Int
         }
-        func pushes(_ predictions: [DryRun.PredictedDecision]) -> (order: [Key], pushes: [Key: DryRun.PredictedDecision]) {
+        func pushes(_ predictions: [DryRun.PredictedDecision]) -> (
+            order: [Key], pushes: [Key: DryRun.PredictedDecision]
+        ) {
             var order: [Key] = []
             var pushes: [Key: DryRun.PredictedDecision] = [:]
             for prediction in predictions where prediction.content != nil {

@@ -124,7 +124,8 @@ private enum MemberRows {
         """
     }
 
-    static func upsertMembers(_ key: GroupKey, _ members: [UserID: String?], hasLeft: Bool, at moment: Timestamp) -> SQL {
+    static func upsertMembers(_ key: GroupKey, _ members: [UserID: String?], hasLeft: Bool, at moment: Timestamp) -> SQL
+    {
         let users = members.keys.map(\.rawValue)
         let roles = members.values.map { hasLeft ? nil : $0 }
         return """
