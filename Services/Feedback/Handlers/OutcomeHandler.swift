@@ -2,7 +2,7 @@ import Messaging
 import PushProtocol
 import ServiceKit
 
-/// What providers say about registrations is kept, to be judged (``EvidenceEvaluator``). Only corrections go out at once.
+/// Stores findings as evidence for ``EvidenceEvaluator``. Publishes commands that need no evaluation at once.
 struct OutcomeHandler: StageHandler {
     private let store: EvidenceStore
 
