@@ -9,7 +9,7 @@ import TestSupport
 
 @testable import Feedback
 
-/// The stage and the judge together: outcomes in, device commands out.
+/// Tests the handler and the evaluator together: outcomes in, device commands out.
 @Suite(.timeLimit(.minutes(3))) struct EvidenceEvaluatorTests {
     private static let gone = Outcome.Answer.unregistered(since: nil, reason: "Unregistered")
 
@@ -46,7 +46,7 @@ import TestSupport
         }
     }
 
-    @Test func `a dead token is retired by one command, once`() async throws {
+    @Test func `a gone token is deactivated by one command`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
             #expect(try await world.take(Batches.batch(Self.gone, devices: [1], answered: 100)).isEmpty)
@@ -66,7 +66,7 @@ import TestSupport
         }
     }
 
-    @Test func `a command that the broker does not take is published again`() async throws {
+    @Test func `a command that the broker nacked is published again`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
             _ = try await world.take(Batches.batch(Self.gone, devices: [1], answered: 100))
@@ -81,14 +81,14 @@ import TestSupport
         }
     }
 
-    @Test func `a storm is told once, and readiness tells it as long as it lasts`() async throws {
+    @Test func `a spike is logged once, and readiness is degraded while it lasts`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
             #expect(world.evaluator.condition == .holds)
             _ = try await world.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))
             for _ in 0..<3 { try await world.evaluator.evaluate() }
             guard case .degraded(let words) = world.evaluator.condition else {
-                Issue.record("not told: \(world.evaluator.condition)")
+                Issue.record("not degraded: \(world.evaluator.condition)")
                 return
             }
             #expect(words.contains("family-portal/apns/production") && words.contains("pushctl feedback quarantine"))
@@ -102,10 +102,10 @@ import TestSupport
         }
     }
 
-    @Test func `B08: a sender that halts its lane takes along what it has reported already`() async throws {
+    @Test func `B08: a reported spike quarantines the evidence that arrived before the report`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
-            // Nineteen of a storm went out before the sender noticed: too few for the guard to see one.
+            // Rejections from before the sender detected the spike: too few to trip the guard.
             _ = try await world.take(
                 Batches.batch(
                     Batches.badToken, devices: 0..<19, at: .start + .seconds(-20), answered: 100, acceptedAt: .start))
@@ -116,12 +116,12 @@ import TestSupport
             for _ in 0..<2 { try await world.evaluator.evaluate() }
             #expect(try await feedback.decisions() == ["quarantined": 19])
             guard case .degraded = world.evaluator.condition else {
-                Issue.record("not told: \(world.evaluator.condition)")
+                Issue.record("not degraded: \(world.evaluator.condition)")
                 return
             }
             let errors = world.log.lines.filter { $0.level == .error }
             #expect(errors.count == 1)
-            #expect("\(errors)".contains("A sender has halted its lane"))
+            #expect("\(errors)".contains("A sender reported a bad-token spike"))
             feedback.clock.advance(by: .seconds(900))
             try await world.evaluator.evaluate()
             #expect(world.evaluator.condition == .holds)
@@ -129,7 +129,7 @@ import TestSupport
         }
     }
 
-    @Test func `what is old is forgotten in small steps`() async throws {
+    @Test func `old evidence is deleted in batches`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
             for part in 0..<3 {
@@ -159,7 +159,7 @@ import TestSupport
         }
     }
 
-    @Test func `no token and no user is in any line of the log`() async throws {
+    @Test func `no log line has a device id`() async throws {
         try await FeedbackFixture.with { feedback in
             let world = World(feedback)
             _ = try await world.take(Batches.batch(Batches.badToken, devices: 0..<30, answered: 100))

@@ -5,16 +5,17 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Decides about evidence when its time has come, and has the commands that follow published. Any number of processes
-/// may judge: each lane is judged by one at a time. Runs until graceful shutdown.
+/// Evaluates due evidence and publishes the commands of approved evidence, until graceful shutdown.
+///
+/// Any number of processes may run it. A database lock gives each route to one process at a time.
 struct EvidenceEvaluator: Service {
-    /// How often it looks.
+    /// The pause between rounds.
     static let pace = Duration.seconds(1)
-    /// How long it is remembered how lanes fared: twice the day that tells what is usual.
+    /// The retention of route health reports: twice the day from which the normal share is computed.
     static let memory = Duration.seconds(2 * 86_400)
-    /// How long it is remembered what was erased: longer than pushes are under way.
+    /// The retention of erasures, which exceeds the lifetime of any push.
     static let erasureMemory = Duration.seconds(30 * 86_400)
-    /// Between looks at what is only told or tidied, in rounds.
+    /// Rounds between updates of gauges, and between deletions of old rows.
     private static let roundsBetweenFigures = 10
     private static let roundsBetweenTidying = 3600
 
@@ -27,7 +28,7 @@ struct EvidenceEvaluator: Service {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - retention: How long evidence is kept after it was decided about.
+    ///   - retention: The retention of evidence after its decision.
     ///   - now: The time that all processes share (``DatabaseClock``).
     init(
         store: EvaluationStore, retention: Duration, publisher: CommandPublisher,
@@ -40,7 +41,7 @@ struct EvidenceEvaluator: Service {
         self.logger = logger
     }
 
-    /// What readiness tells: which lanes' evidence is quarantined.
+    /// The readiness condition: degraded while a guard is tripped, with the names of its routes.
     var condition: Readiness.State { tripped.condition }
 
     func run() async throws {
@@ -57,13 +58,13 @@ struct EvidenceEvaluator: Service {
                     if isTidying || round.isMultiple(of: Self.roundsBetweenTidying) { isTidying = try await tidy() }
                     round += 1
                     if let failure { throw failure }
-                    if trouble != nil { logger.notice("Evidence is judged again") }
+                    if trouble != nil { logger.notice("Evaluating evidence again") }
                     trouble = nil
                 } catch is CancellationError {
                     return
                 } catch {
                     if trouble == nil, !Task.isCancelled {
-                        logger.warning("Evidence cannot be judged now; it waits", metadata: [LogKey.error: "\(error)"])
+                        logger.warning("Evaluating evidence failed; retrying", metadata: [LogKey.error: "\(error)"])
                     }
                     trouble = "\(error)"
                 }
@@ -73,7 +74,9 @@ struct EvidenceEvaluator: Service {
         }
     }
 
-    /// Forgets a little of what is old; tells whether there may be more. Judgements never wait for it for long.
+    /// Deletes one batch of old rows, so that evaluation is not delayed.
+    ///
+    /// - Returns: Whether more old evidence may remain.
     func tidy() async throws -> Bool {
         let now = try await now()
         try await store.forgetPulses(before: now - Self.memory)
@@ -81,9 +84,9 @@ struct EvidenceEvaluator: Service {
         return try await store.forgetEvidence(before: now - retention)
     }
 
-    /// Looks once at every lane and publishes the commands of approved evidence. A lane that fails stops no other lane.
+    /// Evaluates every route once and publishes the commands of approved evidence. A failing route stops no other.
     ///
-    /// - Throws: the first failure, after all lanes and the publisher had their turn; an outage of the database at once.
+    /// - Throws: The first failure of a route, after all routes and the publisher ran; a database outage at once.
     func evaluate() async throws {
         let (lanes, dead) = try await store.lanes()
         dead.report(because: DeadEvidence.unreadable, logger: logger)
@@ -112,7 +115,7 @@ struct EvidenceEvaluator: Service {
         }
     }
 
-    /// Judges as ``judge()`` does. Returns the failure of a lane, so that metrics and deletions of the round still run.
+    /// Calls ``evaluate()``. Returns a route's failure, so that the round's metrics and deletions still run.
     private func failureOfLane() async throws -> LaneFailure? {
         do { try await evaluate() } catch let failure as LaneFailure { return failure }
         return nil
@@ -126,8 +129,8 @@ struct EvidenceEvaluator: Service {
 }
 
 extension Error {
-    /// Whether it concerns every lane: the database is away, or the task was cancelled. A statement that took too long
-    /// (57014) concerns one.
+    /// Whether the error concerns all routes: a database outage or cancellation. A statement timeout (SQLSTATE 57014)
+    /// concerns one route.
     fileprivate var stopsEverything: Bool {
         if self is CancellationError || Task.isCancelled { return true }
         guard let error = self as? PostgresError else { return false }
@@ -135,7 +138,7 @@ extension Error {
     }
 }
 
-/// Which guards this process knows to be tripped.
+/// The tripped guards, as this process last read them.
 final class TrippedGuards: Sendable {
     private let lanes = Mutex<[FeedbackRoute: Timestamp]>([:])
 
@@ -150,7 +153,7 @@ final class TrippedGuards: Sendable {
         }
     }
 
-    /// Forgets lanes that have nothing to judge and no tripped guard any more, and returns them.
+    /// Removes all routes but `known`, and returns the removed ones.
     func forget(allBut known: [FeedbackRoute]) -> [FeedbackRoute] {
         lanes.withLock { lanes in
             let gone = Set(lanes.keys).subtracting(known)
@@ -163,6 +166,6 @@ final class TrippedGuards: Sendable {
         let lanes = lanes.withLock { $0 }.sorted { $0.key < $1.key }
         guard !lanes.isEmpty else { return .holds }
         let names = lanes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
-        return .degraded("invalidations are quarantined for \(names); see `pushctl feedback quarantine list`")
+        return .degraded("evidence is quarantined for \(names); see `pushctl feedback quarantine list`")
     }
 }

@@ -2,10 +2,11 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The same tables, as the judge reads and writes them. Whatever is decided about a lane is decided in one transaction
-/// that holds the lane's guard, so that several processes agree.
+/// Reads and writes evidence for ``EvidenceEvaluator`` and ``CommandPublisher``.
+///
+/// Each evaluation of a route is one transaction that locks the route's guard, so that several processes agree.
 struct EvaluationStore: Sendable {
-    /// The most evidence that one transaction judges, and one claim takes.
+    /// The maximum number of rows in an evaluation and in a claim.
     static let batch = 500
 
     private let database: PostgresPool
@@ -18,8 +19,9 @@ struct EvaluationStore: Sendable {
         suspicion = suspicionRule
     }
 
-    /// The lanes that have something to judge, a guard to put back to rest, or a sender that doubts them. Sets aside the
-    /// evidence of a lane that cannot be read.
+    /// Returns the routes with waiting evidence, a tripped guard or a newly reported spike.
+    ///
+    /// Marks evidence as dead if its route cannot be decoded.
     func lanes() async throws(PostgresError) -> (lanes: [FeedbackRoute], dead: [DeadEvidence]) {
         let rows = try await database.query(
             """
@@ -61,9 +63,9 @@ struct EvaluationStore: Sendable {
         return dead
     }
 
-    /// Judges what is due on `lane` at `now`; all that waits, while the guard is tripped.
+    /// Evaluates the evidence due on `lane` at `now`. While the guard is tripped, quarantines all waiting evidence.
     ///
-    /// - Returns: `nil` when another process has the lane in hand.
+    /// - Returns: `nil` if another process has locked the route.
     func evaluate(_ lane: FeedbackRoute, now: Timestamp) async throws -> RouteReport? {
         try await database.execute(
             """
@@ -101,9 +103,9 @@ struct EvaluationStore: Sendable {
         }
     }
 
-    /// Takes approved evidence that is due, for `lease`: who does not publish it in that time leaves it to the next.
+    /// Claims due approved evidence for `lease`. Another process may claim it afterwards.
     ///
-    /// Sets aside the rows that cannot be read.
+    /// Marks rows as dead if they cannot be decoded.
     func claim(
         now: Timestamp, lease: Duration
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
@@ -123,13 +125,13 @@ struct EvaluationStore: Sendable {
         return evidence
     }
 
-    /// Sets rows aside: no poller looks at them any more.
+    /// Marks rows as dead. Workers skip them.
     func bury(_ dead: [DeadEvidence], because reason: String) async throws(PostgresError) {
         guard !dead.isEmpty else { return }
         try await database.execute(DeadEvidence.burial(of: dead.map(\.key), because: reason))
     }
 
-    /// Writes down that the broker has the commands of these devices.
+    /// Marks the evidence as published after the broker's confirm.
     func markPublished(_ evidence: [Evidence], now: Timestamp) async throws(PostgresError) {
         try await database.execute(
             """
@@ -140,7 +142,7 @@ struct EvaluationStore: Sendable {
             """)
     }
 
-    /// How many registrations of each app are quarantined.
+    /// Returns the number of quarantined registrations of each app.
     func quarantined() async throws(PostgresError) -> [AppID: Int] {
         let rows = try await database.query(
             """
@@ -155,10 +157,11 @@ struct EvaluationStore: Sendable {
         return counts
     }
 
-    /// Forgets evidence that was decided about before `moment`, the longest known first, one batch of it: what waits for
-    /// its judgement, for its command or for an operator is never forgotten.
+    /// Deletes one batch of evidence that was decided before `moment`, oldest first.
     ///
-    /// - Returns: whether there may be more.
+    /// Keeps waiting, approved and quarantined evidence.
+    ///
+    /// - Returns: Whether more may remain.
     func forgetEvidence(before moment: Timestamp) async throws(PostgresError) -> Bool {
         try await database.execute(
             """
@@ -170,12 +173,12 @@ struct EvaluationStore: Sendable {
             """) == Self.batch
     }
 
-    /// Forgets which registrations were heard to be erased before `moment`.
+    /// Deletes the erasures that were recorded before `moment`.
     func forgetErasures(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.erasure WHERE noted_at < \(moment.date)")
     }
 
-    /// Forgets how lanes fared before `moment`.
+    /// Deletes route health reports of minutes before `moment`.
     func forgetPulses(before moment: Timestamp) async throws(PostgresError) {
         try await database.execute("DELETE FROM feedback.pulse WHERE minute < \(moment.date)")
     }

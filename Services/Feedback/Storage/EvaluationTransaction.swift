@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The statements of one judgement, each on one lane.
+/// The statements of one route's evaluation.
 extension PostgresTransaction {
-    /// The lane's guard, locked; `nil` when somebody else has it.
+    /// Locks and reads the route's guard; `nil` if another process holds the lock.
     func guardState(of lane: FeedbackRoute) async throws(PostgresError) -> GuardState? {
         let rows = try await query(
             """
@@ -20,7 +20,7 @@ extension PostgresTransaction {
         return .tripped(since: Timestamp(since), until: Timestamp(until))
     }
 
-    /// Keeps the figures of the storm before only while the guard has been tripped ever since.
+    /// Writes the guard's state. Without new counts, keeps the former spike's counts while the guard stays tripped.
     func set(
         _ state: GuardState, was before: GuardState, _ storm: Storm?, toldUntil: Timestamp?, on lane: FeedbackRoute
     ) async throws(PostgresError) {
@@ -39,9 +39,10 @@ extension PostgresTransaction {
             """)
     }
 
-    /// The minutes of the evidence that waits on the lane, and the minute before. A person counts in the first minute in
-    /// which an established registration of theirs was refused. New registrations, released and discarded evidence are
-    /// no part of a storm.
+    /// Counts rejections and answers by minute, from the minute before the oldest waiting evidence.
+    ///
+    /// A user counts in the first minute with a rejection of an established registration. Excludes new registrations,
+    /// and released and discarded evidence.
     func minutes(of lane: FeedbackRoute) async throws(PostgresError) -> [RouteMinute] {
         let rows = try await query(
             """
@@ -83,8 +84,9 @@ extension PostgresTransaction {
         return minutes
     }
 
-    /// What the day before tells about what is usual on the lane: refusals that were believed, of so many answers. What
-    /// went through the quarantine counts as nothing usual.
+    /// Counts the approved rejections and the answers on the route in the day before `moment`.
+    ///
+    /// Excludes evidence that an operator released from quarantine.
     func dayBefore(_ moment: Timestamp, on lane: FeedbackRoute) async throws(PostgresError) -> (
         believed: Int, answered: Int
     ) {
@@ -110,7 +112,7 @@ extension PostgresTransaction {
         )
     }
 
-    /// Returns how many were quarantined.
+    /// Quarantines all waiting evidence of the route. Returns the number of rows.
     func quarantineEverything(on lane: FeedbackRoute, now: Timestamp) async throws(PostgresError) -> Int {
         try await execute(
             """
@@ -122,7 +124,7 @@ extension PostgresTransaction {
             """)
     }
 
-    /// The evidence that is due on the lane, at most a batch. Sets aside the rows that cannot be read.
+    /// Reads up to one batch of due evidence of the route. Marks rows as dead if they cannot be decoded.
     func due(
         on lane: FeedbackRoute, now: Timestamp
     ) async throws(PostgresError) -> (readable: [Evidence], dead: [DeadEvidence]) {
@@ -150,7 +152,7 @@ extension PostgresTransaction {
         return evidence
     }
 
-    /// When the provider last took a push on the lane, as far as a sender told it.
+    /// The time of the provider's last acceptance on the route that a sender reported.
     func lastAcceptance(on lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
@@ -161,7 +163,7 @@ extension PostgresTransaction {
         ).single(Date?.self).map(Timestamp.init)
     }
 
-    /// Until when a sender has doubted the lane; `nil` where none has since the guard was last told.
+    /// The end of the latest reported spike; `nil` if the guard has already handled it.
     func newlyToldStorm(of lane: FeedbackRoute) async throws(PostgresError) -> Timestamp? {
         try await query(
             """
@@ -173,7 +175,7 @@ extension PostgresTransaction {
         ).single(Date?.self).map(Timestamp.init)
     }
 
-    /// When senders doubted the lane, as far as is remembered.
+    /// The spikes that senders reported for the route, within the retention of health reports.
     func toldStorms(on lane: FeedbackRoute) async throws(PostgresError) -> [RouteHealth.BadTokenSpike] {
         let rows = try await query(
             """
@@ -192,7 +194,7 @@ extension PostgresTransaction {
         return storms
     }
 
-    /// Writes judgements down. What is approved is due at once.
+    /// Stores the decisions. Approved evidence is due at once.
     func keep(_ evaluated: [(Evidence.Key, Evaluation)], now: Timestamp) async throws(PostgresError) {
         guard !evaluated.isEmpty else { return }
         try await execute(

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Postgres
 import PushProtocol
 
-/// The table of what providers said against registrations, as the stage writes it.
+/// Stores findings as evidence, and the senders' route health reports.
 struct EvidenceStore: Sendable {
     private let database: PostgresPool
     private let settlingTime: Duration
     private let now: @Sendable () async throws -> Timestamp
 
     /// - Parameters:
-    ///   - settlingTime: How long evidence waits before it is judged.
-    ///   - now: The time that all processes share (``DatabaseClock``).
+    ///   - settlingTime: The time from storing evidence to its evaluation.
+    ///   - now: The time shared by all processes (``DatabaseClock``).
     init(
         _ database: PostgresPool, settlingTime: Duration, now: @escaping @Sendable () async throws -> Timestamp
     ) {
@@ -19,8 +19,9 @@ struct EvidenceStore: Sendable {
         self.now = now
     }
 
-    /// Keeps every finding once, with how its lane fares, in one transaction. What is there already stays as it is, and so
-    /// does what was decided about it; what is about a registration that was erased is not kept.
+    /// Stores findings and route health in one transaction.
+    ///
+    /// Ignores findings that are already stored and findings about erased registrations.
     func record(_ batches: [Outcomes]) async throws {
         let rows = Self.rows(of: batches)
         let pulses = Self.pulses(of: batches)
@@ -76,7 +77,7 @@ struct EvidenceStore: Sendable {
             """
     }
 
-    /// In the order of their keys, so that two batches cannot deadlock; of two words about one push the first counts.
+    /// The findings, sorted by key so that two batches cannot deadlock. Of two findings for one key, the first counts.
     private static func rows(of batches: [Outcomes]) -> [(finding: Finding, trace: Trace)] {
         var rows: [String: (finding: Finding, trace: Trace)] = [:]
         for batch in batches {
@@ -110,7 +111,7 @@ struct EvidenceStore: Sendable {
 }
 
 extension RouteHealth {
-    /// What two words of a sender about one minute come to: the furthest of each.
+    /// Merges two reports of a sender about the same minute: the larger count, the latest times, the widest spike.
     fileprivate func merged(with other: RouteHealth) -> RouteHealth {
         var merged = self
         merged.answered = max(answered, other.answered)

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Feedback
 
-/// A sender's word that its lane is at fault, in a real Postgres.
+/// Tests spikes that senders report, in Postgres.
 @Suite(.timeLimit(.minutes(3))) struct ToldStormTests {
     private static let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
 
@@ -18,7 +18,7 @@ import TestSupport
             acceptedAt: at)
     }
 
-    @Test func `it trips the guard once, though nothing waits`() async throws {
+    @Test func `a reported spike trips the guard once, even without waiting evidence`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
             #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
@@ -28,7 +28,7 @@ import TestSupport
             feedback.clock.advance(by: .seconds(60))
             #expect(try await feedback.evaluate()?.after == report.after)
 
-            // It goes on, as the next word tells; the one after a rest trips it anew.
+            // A later report extends the spike.
             let longer = RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(60))
             try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
             #expect(
@@ -39,13 +39,13 @@ import TestSupport
         }
     }
 
-    @Test func `what the sender reported in that time is quarantined, whenever it comes, and nothing else`()
+    @Test func `only evidence from the time of the spike is quarantined, also when it arrives later`()
         async throws
     {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([Batches.word(of: Self.storm)])
             try await feedback.evaluate()
-            // An operator has put the guard to rest, or it has come there by itself.
+            // An operator reset the guard, or the hold time passed.
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
             try await feedback.evidence.record([
@@ -63,7 +63,7 @@ import TestSupport
         }
     }
 
-    @Test func `the figures of an older storm are not told as this one's`() async throws {
+    @Test func `a reported spike does not show the counts of an older spike`() async throws {
         try await FeedbackFixture.with { feedback in
             try await feedback.evidence.record([
                 Batches.batch(Batches.badToken, devices: 0..<30, at: .start + .seconds(-7200), answered: 100)
@@ -74,7 +74,7 @@ import TestSupport
             func refused() async throws -> Int64? {
                 try await feedback.pool.query("SELECT refused FROM feedback.guard").single(Int64?.self)
             }
-            // It has been tripped ever since: still theirs.
+            // The guard stayed tripped, so the counts stay.
             #expect(try await refused() == 30)
             feedback.clock.advance(by: .seconds(900))
             try await feedback.evaluate()
@@ -86,7 +86,7 @@ import TestSupport
         }
     }
 
-    @Test func `of the words about one minute the furthest counts, whatever their order`() async throws {
+    @Test func `the latest end of the reports about a minute counts, in any order`() async throws {
         try await FeedbackFixture.with { feedback in
             let words = [0, 30, 10].map { seconds in
                 Batches.batch(

@@ -4,11 +4,11 @@ import PushProtocol
 @testable import Feedback
 
 extension Timestamp {
-    /// 2026-01-01T00:00:00Z, as in the conformance vectors.
+    /// 2026-01-01T00:00:00Z, as in the test vectors (ProviderFacts.md §E).
     static let start = Timestamp(milliseconds: 1_767_225_600_000)
 }
 
-/// Outcomes as senders report them.
+/// Builds outcomes messages as senders publish them.
 enum Batches {
     static let app = AppID(rawValue: "family-portal")!
     static let other = AppID(rawValue: "hide-and-seek")!
@@ -23,16 +23,16 @@ enum Batches {
     }
 
     static let lane = FeedbackRoute(app: app, origin: .apns, environment: .production)
-    /// A sender's word about its lane alone.
+    /// A sender's report of a spike, without outcomes.
     static func word(of storm: RouteHealth.BadTokenSpike) -> Outcomes {
         batch(badToken, devices: [], at: storm.until, answered: 0, storm: storm)
     }
 
     static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
 
-    /// One batch: `answer` for each of `devices`, about one notification each, with how the lane fares.
+    /// A batch with `answer` for each of `devices` to one notification, and with route health if `answered` is set.
     ///
-    /// - Parameter owner: the owner of each device's established registration; another for each device by default.
+    /// - Parameter owner: The owner of each device's established registration; by default a different one for each.
     static func batch(
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
