@@ -10,7 +10,7 @@ struct Evidence: Hashable, Sendable {
     }
 
     var key: Key
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var verdict: Finding.Verdict
     var reason: String
     var goneSince: Timestamp?
@@ -35,7 +35,7 @@ struct Evidence: Hashable, Sendable {
             device: key.device, notRegisteredSince: notRegisteredSince, reason: reason)
         let push = DerivedID.push(notification: key.notification, device: key.device)
         return DeviceCommand(
-            trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: lane.app, command: command)
+            trace: trace.next(id: DerivedID.caused(by: push, command.verb.rawValue)), app: route.app, command: command)
     }
 }
 

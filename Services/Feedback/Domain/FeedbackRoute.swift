@@ -8,13 +8,13 @@ struct FeedbackRoute: Hashable, Comparable, Sendable {
     var environment: ProviderEnvironment?
 
     /// The environment in tables and metrics; `unknown` for `nil`.
-    var environmentWord: String { environment?.rawValue ?? "unknown" }
+    var environmentLabel: String { environment?.rawValue ?? "unknown" }
 
     static func < (a: FeedbackRoute, b: FeedbackRoute) -> Bool { a.words.lexicographicallyPrecedes(b.words) }
 
-    private var words: [String] { [app.rawValue, origin.rawValue, environmentWord] }
+    private var words: [String] { [app.rawValue, origin.rawValue, environmentLabel] }
 }
 
 extension FeedbackRoute: CustomStringConvertible {
-    var description: String { "\(app)/\(origin.rawValue)/\(environmentWord)" }
+    var description: String { "\(app)/\(origin.rawValue)/\(environmentLabel)" }
 }

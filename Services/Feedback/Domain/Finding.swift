@@ -20,7 +20,7 @@ struct Finding: Hashable, Sendable {
 
     var notification: UUID
     var device: UUID
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var verdict: Verdict
     var reason: String
     var goneSince: Timestamp?
@@ -55,7 +55,7 @@ struct Finding: Hashable, Sendable {
         }
         notification = outcome.notification
         self.device = device
-        lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
+        route = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
         registeredAt = outcome.registeredAt
         observedAt = outcome.at
         owner = outcome.owner
@@ -71,7 +71,7 @@ struct Finding: Hashable, Sendable {
         case published
     }
 
-    var standing: InitialState {
+    var initialState: InitialState {
         switch verdict {
         case .misplaced, .fidContradicted: .published
         case .suspect: .waiting

@@ -19,7 +19,7 @@ struct RouteMinute: Hashable, Sendable {
 }
 
 /// A bad-token spike: a jump in the share of rejections on a route.
-struct Storm: Hashable, Sendable {
+struct ObservedSpike: Hashable, Sendable {
     /// The number of users with a rejected registration.
     var registrations: Int
     var refused: Int
@@ -61,35 +61,35 @@ struct GuardRule: Hashable, Sendable {
     /// - Parameters:
     ///   - believed: Approved rejections in the period, without the ones that an operator released.
     ///   - answered: Answers in the period.
-    func usual(believed: Int, answered: Int) -> Double {
+    func normalShare(believed: Int, answered: Int) -> Double {
         Double(answered) * share < Double(minimum) ? 0 : Double(believed) / Double(answered)
     }
 
     /// Returns the largest spike in `minutes`, if any.
     ///
     /// - Parameter usual: The route's normal share of rejections, from 0 to 1.
-    func storm(in minutes: [RouteMinute], usual: Double) -> Storm? {
+    func spike(in minutes: [RouteMinute], normalShare: Double) -> ObservedSpike? {
         let byMinute = Dictionary(minutes.map { ($0.minute, $0) }) { first, _ in first }
         return minutes.map { last in
             let first = byMinute[last.minute + .seconds(-60)]
             let refused = last.refused + (first?.refused ?? 0)
             // Older senders report no answers. The share is then 1.
-            return Storm(
+            return ObservedSpike(
                 registrations: last.registrations + (first?.registrations ?? 0), refused: refused,
                 answered: max(refused, last.answered + (first?.answered ?? 0)))
         }
-        .filter { isStorm($0, usual: usual) }
+        .filter { isSpike($0, normalShare: normalShare) }
         .max { $0.refused < $1.refused }
     }
 
-    private func isStorm(_ pair: Storm, usual: Double) -> Bool {
-        let threshold = min(max(share, factor * usual), max(share, 0.5))
+    private func isSpike(_ pair: ObservedSpike, normalShare: Double) -> Bool {
+        let threshold = min(max(share, factor * normalShare), max(share, 0.5))
         return pair.registrations >= minimum && Double(pair.refused) > threshold * Double(pair.answered)
     }
 
     /// - Parameter isStorm: Whether feedback found a spike, or a sender reported one since the last evaluation.
-    func next(_ state: GuardState, isStorm: Bool, now: Timestamp) -> GuardState {
-        switch (state, isStorm) {
+    func next(_ state: GuardState, isSpike: Bool, now: Timestamp) -> GuardState {
+        switch (state, isSpike) {
         case (.atRest, false): .atRest
         case (.atRest, true): .tripped(since: now, until: now + hold)
         case (.tripped(let since, _), true): .tripped(since: since, until: now + hold)

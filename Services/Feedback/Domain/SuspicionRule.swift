@@ -5,14 +5,14 @@ enum Evaluation: Hashable, Sendable {
     case approve
     /// Not sufficient alone. Later evidence counts it.
     case keep
-    case quarantine(Doubt)
+    case quarantine(QuarantineReason)
 
     /// The reason for the quarantine.
-    enum Doubt: String, Sendable {
+    enum QuarantineReason: String, Sendable {
         /// The route's guard is tripped, or a sender reported a bad-token spike at the time of the rejection.
-        case storm
+        case badTokenSpike = "storm"
         /// The provider accepted no push on the route recently, so the route may be at fault.
-        case laneSilent = "lane-silent"
+        case routeSilent = "lane-silent"
         /// The environment of the rejection is unknown.
         case environmentUnknown = "environment-unknown"
         /// Repeated rejections with a reason that may be the payload's fault.
@@ -55,21 +55,21 @@ struct SuspicionRule: Hashable, Sendable {
     /// - Parameters:
     ///   - acceptedAt: The provider's last known acceptance on the route.
     ///   - storms: The bad-token spikes that senders reported for the route.
-    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, storms: [RouteHealth.BadTokenSpike]) -> Evaluation {
+    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, reportedSpikes: [RouteHealth.BadTokenSpike]) -> Evaluation {
         switch evidence.verdict {
         case .gone, .misplaced, .fidContradicted: return .approve
         case .fidGone: return evidence.suspicions > 0 ? .approve : .keep
         case .suspect:
-            if storms.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
-                return .quarantine(.storm)
+            if reportedSpikes.contains(where: { $0.since <= evidence.observedAt && evidence.observedAt <= $0.until }) {
+                return .quarantine(.badTokenSpike)
             }
             guard Self.clearReasons.contains(evidence.reason) else {
                 return evidence.suspicions >= unclear ? .quarantine(.reasonUnclear) : .keep
             }
             guard evidence.suspicions >= clear else { return .keep }
-            guard evidence.lane.environment != nil else { return .quarantine(.environmentUnknown) }
+            guard evidence.route.environment != nil else { return .quarantine(.environmentUnknown) }
             guard let acceptedAt, evidence.observedAt - acceptedAt <= healthyWithin else {
-                return .quarantine(.laneSilent)
+                return .quarantine(.routeSilent)
             }
             return .approve
         }

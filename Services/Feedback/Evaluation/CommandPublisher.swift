@@ -62,11 +62,11 @@ struct CommandPublisher: Sendable {
                 }
             }
             try await store.markPublished(evidence.filter { confirmed.contains($0.key.device) }, now: try await now())
-            let buried = evidence.compactMap { one in
+            let unpublished = evidence.compactMap { one in
                 refused[one.key.device].map { DeadEvidence(one, detail: $0) }
             }
-            try await store.bury(buried, because: DeadEvidence.unpublishable)
-            buried.report(because: DeadEvidence.unpublishable, logger: logger)
+            try await store.markDead(unpublished, because: DeadEvidence.unpublishable)
+            unpublished.report(because: DeadEvidence.unpublishable, logger: logger)
             let isSettled = confirmed.count + refused.count == evidence.commandsByDevice.count
             guard isSettled, evidence.count + dead.count == EvaluationStore.batch else { return }
         }

@@ -15,23 +15,23 @@ final class EvaluatorMetrics: Sendable {
     init() {}
 
     func count(_ report: RouteReport) {
-        let lane = Self.dimensions(report.lane)
+        let route = Self.dimensions(report.route)
         for (decision, count) in report.decided where count > 0 {
-            Counter(label: "heliograph_feedback_evidence_total", dimensions: lane + [("decision", decision)])
+            Counter(label: "heliograph_feedback_evidence_total", dimensions: route + [("decision", decision)])
                 .increment(by: count)
         }
         let isTripped = report.after != .atRest
-        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: lane).record(isTripped ? 1 : 0)
+        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: route).record(isTripped ? 1 : 0)
     }
 
     /// Records that another process has reset the guard of `lane`.
-    func tellRest(of lane: FeedbackRoute) {
-        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(lane)).record(0)
+    func recordReset(of route: FeedbackRoute) {
+        Gauge(label: "heliograph_feedback_guard_tripped", dimensions: Self.dimensions(route)).record(0)
     }
 
-    private static func dimensions(_ lane: FeedbackRoute) -> [(String, String)] {
+    private static func dimensions(_ route: FeedbackRoute) -> [(String, String)] {
         [
-            ("app", lane.app.rawValue), ("provider", lane.origin.rawValue), ("environment", lane.environmentWord),
+            ("app", route.app.rawValue), ("provider", route.origin.rawValue), ("environment", route.environmentLabel),
         ]
     }
 

@@ -12,12 +12,12 @@ struct EvidenceEvaluator: Service {
     /// The pause between rounds.
     static let pace = Duration.seconds(1)
     /// The retention of route health reports: twice the day from which the normal share is computed.
-    static let memory = Duration.seconds(2 * 86_400)
+    static let routeHealthRetention = Duration.seconds(2 * 86_400)
     /// The retention of erasures, which exceeds the lifetime of any push.
-    static let erasureMemory = Duration.seconds(30 * 86_400)
+    static let erasureRetention = Duration.seconds(30 * 86_400)
     /// Rounds between updates of gauges, and between deletions of old rows.
-    private static let roundsBetweenFigures = 10
-    private static let roundsBetweenTidying = 3600
+    private static let roundsBetweenGauges = 10
+    private static let roundsBetweenDeletions = 3600
 
     private let store: EvaluationStore
     private let retention: Duration
@@ -47,26 +47,26 @@ struct EvidenceEvaluator: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var round = 0
-            var isTidying = false
-            var trouble: String?
+            var hasMoreToDelete = false
+            var lastFailure: String?
             while !Task.isCancelled {
                 do {
                     let failure = try await failureOfLane()
-                    if round.isMultiple(of: Self.roundsBetweenFigures) {
+                    if round.isMultiple(of: Self.roundsBetweenGauges) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
-                    if isTidying || round.isMultiple(of: Self.roundsBetweenTidying) { isTidying = try await tidy() }
+                    if hasMoreToDelete || round.isMultiple(of: Self.roundsBetweenDeletions) { hasMoreToDelete = try await deleteOldRows() }
                     round += 1
                     if let failure { throw failure }
-                    if trouble != nil { logger.notice("Evaluating evidence again") }
-                    trouble = nil
+                    if lastFailure != nil { logger.notice("Evaluating evidence again") }
+                    lastFailure = nil
                 } catch is CancellationError {
                     return
                 } catch {
-                    if trouble == nil, !Task.isCancelled {
+                    if lastFailure == nil, !Task.isCancelled {
                         logger.warning("Evaluating evidence failed; retrying", metadata: [LogKey.error: "\(error)"])
                     }
-                    trouble = "\(error)"
+                    lastFailure = "\(error)"
                 }
                 // Cancelled: shutting down.
                 guard (try? await Task.sleep(for: Self.pace)) != nil else { return }
@@ -77,54 +77,54 @@ struct EvidenceEvaluator: Service {
     /// Deletes one batch of old rows, so that evaluation is not delayed.
     ///
     /// - Returns: Whether more old evidence may remain.
-    func tidy() async throws -> Bool {
+    func deleteOldRows() async throws -> Bool {
         let now = try await now()
-        try await store.forgetPulses(before: now - Self.memory)
-        try await store.forgetErasures(before: now - Self.erasureMemory)
-        return try await store.forgetEvidence(before: now - retention)
+        try await store.deleteRouteHealth(before: now - Self.routeHealthRetention)
+        try await store.deleteErasures(before: now - Self.erasureRetention)
+        return try await store.deleteEvidence(before: now - retention)
     }
 
     /// Evaluates every route once and publishes the commands of approved evidence. A failing route stops no other.
     ///
     /// - Throws: The first failure of a route, after all routes and the publisher ran; a database outage at once.
     func evaluate() async throws {
-        let (lanes, dead) = try await store.lanes()
+        let (routes, dead) = try await store.routes()
         dead.report(because: DeadEvidence.unreadable, logger: logger)
-        for lane in tripped.forget(allBut: lanes) { metrics.tellRest(of: lane) }
+        for route in tripped.forget(allBut: routes) { metrics.recordReset(of: route) }
         var failure: (any Error)?
-        for lane in lanes {
+        for route in routes {
             do {
-                try await evaluate(lane)
+                try await evaluate(route)
             } catch let error where error.stopsEverything {
                 throw error
             } catch {
-                failure = failure ?? LaneFailure(lane: lane, underlying: error)
+                failure = failure ?? RouteFailure(route: route, underlying: error)
             }
         }
         try await publisher.publishDue()
         if let failure { throw failure }
     }
 
-    private func evaluate(_ lane: FeedbackRoute) async throws {
-        while let report = try await store.evaluate(lane, now: try await now()) {
+    private func evaluate(_ route: FeedbackRoute) async throws {
+        while let report = try await store.evaluate(route, now: try await now()) {
             report.dead.report(because: DeadEvidence.unreadable, logger: logger)
             logger.report(report)
             metrics.count(report)
-            tripped.set(report.after, of: lane)
+            tripped.set(report.after, of: route)
             guard report.hasMore else { return }
         }
     }
 
     /// Calls ``evaluate()``. Returns a route's failure, so that the round's metrics and deletions still run.
-    private func failureOfLane() async throws -> LaneFailure? {
-        do { try await evaluate() } catch let failure as LaneFailure { return failure }
+    private func failureOfLane() async throws -> RouteFailure? {
+        do { try await evaluate() } catch let failure as RouteFailure { return failure }
         return nil
     }
 
-    private struct LaneFailure: Error, CustomStringConvertible {
-        let lane: FeedbackRoute
+    private struct RouteFailure: Error, CustomStringConvertible {
+        let route: FeedbackRoute
         let underlying: any Error
-        var description: String { "\(lane): \(underlying)" }
+        var description: String { "\(route): \(underlying)" }
     }
 }
 
@@ -140,32 +140,32 @@ extension Error {
 
 /// The tripped guards, as this process last read them.
 final class TrippedGuards: Sendable {
-    private let lanes = Mutex<[FeedbackRoute: Timestamp]>([:])
+    private let routes = Mutex<[FeedbackRoute: Timestamp]>([:])
 
     init() {}
 
-    func set(_ state: GuardState, of lane: FeedbackRoute) {
-        lanes.withLock { lanes in
+    func set(_ state: GuardState, of route: FeedbackRoute) {
+        routes.withLock { routes in
             switch state {
-            case .atRest: lanes[lane] = nil
-            case .tripped(let since, _): lanes[lane] = since
+            case .atRest: routes[route] = nil
+            case .tripped(let since, _): routes[route] = since
             }
         }
     }
 
     /// Removes all routes but `known`, and returns the removed ones.
     func forget(allBut known: [FeedbackRoute]) -> [FeedbackRoute] {
-        lanes.withLock { lanes in
-            let gone = Set(lanes.keys).subtracting(known)
-            for lane in gone { lanes[lane] = nil }
+        routes.withLock { routes in
+            let gone = Set(routes.keys).subtracting(known)
+            for route in gone { routes[route] = nil }
             return gone.sorted()
         }
     }
 
     var condition: Readiness.State {
-        let lanes = lanes.withLock { $0 }.sorted { $0.key < $1.key }
-        guard !lanes.isEmpty else { return .holds }
-        let names = lanes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
+        let routes = routes.withLock { $0 }.sorted { $0.key < $1.key }
+        guard !routes.isEmpty else { return .holds }
+        let names = routes.map { "\($0.key) since \(RFC3339.string(from: $0.value.date))" }.joined(separator: ", ")
         return .degraded("evidence is quarantined for \(names); see `pushctl feedback quarantine list`")
     }
 }

@@ -5,11 +5,11 @@ import ServiceKit
 
 /// The result of one evaluation of a route.
 struct RouteReport: Hashable, Sendable {
-    var lane: FeedbackRoute
+    var route: FeedbackRoute
     var before: GuardState
     var after: GuardState
     /// The spike that trips the guard or keeps it tripped; `nil` without one, or if a sender reported it.
-    var storm: Storm?
+    var spike: ObservedSpike?
     /// The number of pieces of evidence by decision.
     var decided: [String: Int] = [:]
     /// Evidence that cannot be decoded and was marked dead.
@@ -32,27 +32,27 @@ extension [DeadEvidence] {
 extension Logger {
     /// Logs a change of the guard's state.
     func report(_ report: RouteReport) {
-        let lane: Metadata = [
-            LogKey.app: "\(report.lane.app)", LogKey.provider: "\(report.lane.origin.rawValue)",
-            LogKey.environment: "\(report.lane.environmentWord)",
+        let route: Metadata = [
+            LogKey.app: "\(report.route.app)", LogKey.provider: "\(report.route.origin.rawValue)",
+            LogKey.environment: "\(report.route.environmentLabel)",
         ]
         switch (report.before, report.after) {
         case (.atRest, .tripped(_, let until)):
             let held: Metadata = ["until": "\(RFC3339.string(from: until.date))"]
-            if let storm = report.storm {
+            if let spike = report.spike {
                 error(
                     "Bad-token spike on a route; all its evidence is quarantined and no token is deactivated. See `pushctl feedback quarantine list`",
-                    metadata: lane.merging(held) { $1 }.merging([
-                        "registrations": "\(storm.registrations)", "refused": "\(storm.refused)",
-                        "answered": "\(storm.answered)",
+                    metadata: route.merging(held) { $1 }.merging([
+                        "registrations": "\(spike.registrations)", "refused": "\(spike.refused)",
+                        "answered": "\(spike.answered)",
                     ]) { $1 })
             } else {
                 error(
                     "A sender reported a bad-token spike on its route; all its evidence is quarantined and no token is deactivated. See `pushctl feedback quarantine list`",
-                    metadata: lane.merging(held) { $1 })
+                    metadata: route.merging(held) { $1 })
             }
         case (.tripped, .atRest):
-            notice("Bad-token spike is over; evaluating the route's evidence again", metadata: lane)
+            notice("Bad-token spike is over; evaluating the route's evidence again", metadata: route)
         case (.atRest, .atRest), (.tripped, .tripped): break
         }
     }

@@ -25,12 +25,12 @@ struct DeadEvidence: Hashable, Sendable {
 
     init(_ evidence: Evidence, detail: String) {
         key = evidence.key
-        app = evidence.lane.app.rawValue
+        app = evidence.route.app.rawValue
         self.detail = detail
     }
 
     /// Marks rows as dead. Workers skip them.
-    static func burial(of keys: [Evidence.Key], because reason: String) -> SQL {
+    static func markingDead(of keys: [Evidence.Key], because reason: String) -> SQL {
         """
         UPDATE feedback.evidence e SET dead_at = clock_timestamp(), dead_reason = \(reason)
         FROM unnest(\(keys.map(\.notification))::uuid[], \(keys.map(\.device))::uuid[])

@@ -24,13 +24,13 @@ struct ErasureStore: Sendable {
         guard !erasures.isEmpty else { return 0 }
         return try await database.transaction { transaction in
             // Concurrent inserts of evidence end before the deletion, or see the erasure.
-            try await transaction.execute(Self.alone)
-            try await transaction.execute(Self.remembrance(of: erasures))
+            try await transaction.execute(Self.exclusiveLock)
+            try await transaction.execute(Self.erasureUpsert(of: erasures))
             return try await transaction.execute(Self.deletion(erasures))
         }
     }
 
-    private static func remembrance(of erasures: [Erasure]) -> SQL {
+    private static func erasureUpsert(of erasures: [Erasure]) -> SQL {
         """
         INSERT INTO feedback.erasure AS e (device_id, revokes, erased_at)
         SELECT device_id, max(revokes), max(erased_at) FROM \(table(erasures)) GROUP BY device_id ORDER BY device_id
@@ -59,8 +59,8 @@ struct ErasureStore: Sendable {
     /// Advisory locks until the end of the transaction: shared for inserts of evidence, exclusive for erasures.
     ///
     /// Each needs its own statement, so that the next statement sees the other transaction's writes.
-    static let beside: SQL = "SELECT pg_advisory_xact_lock_shared(\(space)::int4, \(evidence)::int4)"
-    private static let alone: SQL = "SELECT pg_advisory_xact_lock(\(space)::int4, \(evidence)::int4)"
+    static let sharedLock: SQL = "SELECT pg_advisory_xact_lock_shared(\(space)::int4, \(evidence)::int4)"
+    private static let exclusiveLock: SQL = "SELECT pg_advisory_xact_lock(\(space)::int4, \(evidence)::int4)"
 
     /// The first key of this service's advisory locks: “FEIB”.
     private static let space = 0x4645_4942

@@ -11,7 +11,7 @@ extension Evidence {
         key = Key(
             notification: try row.decode(UUID.self, at: "notification_id"),
             device: try row.decode(UUID.self, at: "device_id"))
-        lane = try FeedbackRoute(row)
+        route = try FeedbackRoute(row)
         guard let verdict = Finding.Verdict(rawValue: try row.decode(String.self, at: "finding")) else {
             throw PostgresError(column: "finding", expected: "a known finding")
         }

@@ -28,13 +28,13 @@ struct EvidenceStore: Sendable {
         guard !rows.isEmpty || !pulses.isEmpty else { return }
         let due = try await (now() + settlingTime).date
         try await database.transaction { transaction in
-            try await transaction.execute(ErasureStore.beside)
+            try await transaction.execute(ErasureStore.sharedLock)
             try await transaction.execute(Self.statement(rows, pulses, due: due))
         }
     }
 
     private static func statement(
-        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(lane: FeedbackRoute, pulse: RouteHealth)], due: Date
+        _ rows: [(finding: Finding, trace: Trace)], _ pulses: [(route: FeedbackRoute, pulse: RouteHealth)], due: Date
     ) -> SQL {
         let findings = rows.map(\.finding)
         return """
@@ -42,8 +42,8 @@ struct EvidenceStore: Sendable {
                 INSERT INTO feedback.pulse AS p
                     (app, provider, environment, minute, sender, answered, accepted_at, storm_since, storm_until)
                 SELECT * FROM unnest(
-                    \(pulses.map(\.lane.app.rawValue))::text[], \(pulses.map(\.lane.origin.rawValue))::text[],
-                    \(pulses.map(\.lane.environmentWord))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
+                    \(pulses.map(\.route.app.rawValue))::text[], \(pulses.map(\.route.origin.rawValue))::text[],
+                    \(pulses.map(\.route.environmentLabel))::text[], \(pulses.map(\.pulse.minute.date))::timestamptz[],
                     \(pulses.map(\.pulse.sender))::uuid[], \(pulses.map(\.pulse.answered))::bigint[],
                     \(pulses.map { $0.pulse.acceptedAt?.date })::timestamptz[],
                     \(pulses.map { $0.pulse.badTokenSpike?.since.date })::timestamptz[],
@@ -60,12 +60,12 @@ struct EvidenceStore: Sendable {
             SELECT n, d, a, p, e, f, r, g, t, o, s, CASE WHEN s = 'waiting' THEN \(due)::timestamptz END, c, k, w, u
             FROM unnest(
                 \(findings.map(\.notification))::uuid[], \(findings.map(\.device))::uuid[],
-                \(findings.map(\.lane.app.rawValue))::text[], \(findings.map(\.lane.origin.rawValue))::text[],
-                \(findings.map(\.lane.environmentWord))::text[], \(findings.map(\.verdict.rawValue))::text[],
+                \(findings.map(\.route.app.rawValue))::text[], \(findings.map(\.route.origin.rawValue))::text[],
+                \(findings.map(\.route.environmentLabel))::text[], \(findings.map(\.verdict.rawValue))::text[],
                 \(findings.map { $0.reason.replacing("\0", with: "") })::text[],
                 \(findings.map { $0.goneSince?.date })::timestamptz[],
                 \(findings.map { $0.registeredAt?.date })::timestamptz[],
-                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.standing.rawValue))::text[],
+                \(findings.map(\.observedAt.date))::timestamptz[], \(findings.map(\.initialState.rawValue))::text[],
                 \(rows.map(\.trace.id))::uuid[], \(rows.map { $0.trace.correlation.replacing("\0", with: "") })::text[],
                 \(rows.map { $0.trace.traceparent?.replacing("\0", with: "") })::text[],
                 \(findings.map { $0.owner?.rawValue })::bigint[]
@@ -90,23 +90,23 @@ struct EvidenceStore: Sendable {
     }
 
     private struct PulseKey: Hashable {
-        let lane: FeedbackRoute
+        let route: FeedbackRoute
         let minute: Timestamp
         let sender: UUID
     }
 
-    private static func pulses(of batches: [Outcomes]) -> [(lane: FeedbackRoute, pulse: RouteHealth)] {
+    private static func pulses(of batches: [Outcomes]) -> [(route: FeedbackRoute, pulse: RouteHealth)] {
         var latest: [PulseKey: RouteHealth] = [:]
         for batch in batches {
             guard let pulse = batch.routeHealth else { continue }
-            let lane = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
-            let key = PulseKey(lane: lane, minute: pulse.minute, sender: pulse.sender)
+            let route = FeedbackRoute(app: batch.app, origin: batch.origin, environment: batch.environment)
+            let key = PulseKey(route: route, minute: pulse.minute, sender: pulse.sender)
             latest[key] = latest[key]?.merged(with: pulse) ?? pulse
         }
         return latest.sorted { a, b in
-            (a.key.lane, a.key.minute, a.key.sender.uuidString) < (b.key.lane, b.key.minute, b.key.sender.uuidString)
+            (a.key.route, a.key.minute, a.key.sender.uuidString) < (b.key.route, b.key.minute, b.key.sender.uuidString)
         }
-        .map { ($0.key.lane, $0.value) }
+        .map { ($0.key.route, $0.value) }
     }
 }
 
@@ -116,8 +116,8 @@ extension RouteHealth {
         var merged = self
         merged.answered = max(answered, other.answered)
         merged.acceptedAt = [acceptedAt, other.acceptedAt].compactMap { $0 }.max()
-        let storms = [badTokenSpike, other.badTokenSpike].compactMap { $0 }
-        if let since = storms.map(\.since).min(), let until = storms.map(\.until).max() {
+        let reportedSpikes = [badTokenSpike, other.badTokenSpike].compactMap { $0 }
+        if let since = reportedSpikes.map(\.since).min(), let until = reportedSpikes.map(\.until).max() {
             merged.badTokenSpike = BadTokenSpike(since: since, until: until)
         }
         return merged

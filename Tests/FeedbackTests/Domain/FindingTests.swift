@@ -14,25 +14,25 @@ import Testing
         let since = Timestamp(milliseconds: 1_767_225_000_000)
         let gone = finding(.unregistered(since: since, reason: "Unregistered"))
         #expect(gone?.verdict == .gone)
-        #expect(gone?.standing == .waiting)
+        #expect(gone?.initialState == .waiting)
         #expect(gone?.goneSince == since)
     }
 
     @Test func `B04: a 410 older than the registration is stale`() {
         let since = Timestamp(milliseconds: 1_767_225_000_000)
         let later = Timestamp(milliseconds: 1_767_225_300_000)
-        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: later)?.standing == .stale)
+        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: later)?.initialState == .stale)
         // The same millisecond applies to that registration (ProviderFacts.md §C.3).
-        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: since)?.standing == .waiting)
+        #expect(finding(.unregistered(since: since, reason: "x"), registeredAt: since)?.initialState == .waiting)
     }
 
     @Test func `B05: a 410 without a timestamp waits for evaluation`() {
-        #expect(finding(.unregistered(since: nil, reason: "ExpiredToken"))?.standing == .waiting)
+        #expect(finding(.unregistered(since: nil, reason: "ExpiredToken"))?.initialState == .waiting)
     }
 
     @Test func `a suspect rejection waits for evaluation`() {
         #expect(finding(Batches.badToken)?.verdict == .suspect)
-        #expect(finding(Batches.badToken)?.standing == .waiting)
+        #expect(finding(Batches.badToken)?.initialState == .waiting)
     }
 
     @Test(arguments: [
@@ -53,7 +53,7 @@ import Testing
     @Test func `an acceptance in the other environment corrects the registration under a repeatable id`() throws {
         let batch = Batches.batch(.accepted(id: nil), devices: [1, 2], elsewhere: .development)
         #expect(batch.findings.map(\.verdict) == [.misplaced, .misplaced])
-        #expect(batch.findings.map(\.standing) == [.published, .published])
+        #expect(batch.findings.map(\.initialState) == [.published, .published])
         #expect(
             batch.corrections.map(\.command) == [
                 .correct(device: Batches.device(1), environment: .development),
@@ -74,7 +74,7 @@ import Testing
     private func evidence(goneSince: Timestamp?, registeredAt: Timestamp?, notification: Int = 1) -> Evidence {
         Evidence(
             key: .init(notification: Batches.notification(notification), device: Batches.device(1)),
-            lane: Batches.lane, verdict: .gone, reason: "Unregistered", goneSince: goneSince,
+            route: Batches.route, verdict: .gone, reason: "Unregistered", goneSince: goneSince,
             registeredAt: registeredAt, observedAt: .start, suspicions: 0,
             trace: Trace(id: Batches.sender, correlation: "event-1", causation: "push-1"))
     }
@@ -103,7 +103,7 @@ import Testing
         let batch = Batches.batch(
             .accepted(id: nil), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
         #expect(batch.findings.map(\.verdict) == [.fidContradicted])
-        #expect(batch.findings.map(\.standing) == [.published])
+        #expect(batch.findings.map(\.initialState) == [.published])
         #expect(
             batch.corrections.map(\.command)
                 == [.suspect(device: Batches.device(1), at: .start, reason: "UNREGISTERED")])
@@ -114,7 +114,7 @@ import Testing
         let batch = Batches.batch(
             .unregistered(since: nil, reason: "UNREGISTERED"), devices: [1], origin: .fcm, refusedFID: "UNREGISTERED")
         #expect(batch.findings.map(\.verdict) == [.fidGone])
-        #expect(batch.findings.map(\.standing) == [.waiting])
+        #expect(batch.findings.map(\.initialState) == [.waiting])
         #expect(batch.corrections.isEmpty)
     }
 }

@@ -132,9 +132,9 @@ import TestSupport
             func count() async throws -> Int {
                 try await feedback.pool.query("SELECT count(*) FROM feedback.erasure").single()
             }
-            try await feedback.evaluation.forgetErasures(before: .now + .seconds(-60))
+            try await feedback.evaluation.deleteErasures(before: .now + .seconds(-60))
             #expect(try await count() == 1)
-            try await feedback.evaluation.forgetErasures(before: .now + .seconds(60))
+            try await feedback.evaluation.deleteErasures(before: .now + .seconds(60))
             #expect(try await count() == 0)
 
             try await feedback.pool.execute(

@@ -38,7 +38,7 @@ import TestSupport
             let since = Outcome.Answer.unregistered(since: Batches.registered + .seconds(-1), reason: "Unregistered")
             try await feedback.evidence.record([Batches.batch(since, devices: [1], answered: 100)])
             #expect(try await feedback.decisions() == ["stale": 1])
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 
@@ -57,7 +57,7 @@ import TestSupport
             feedback.clock.advance(by: .seconds(600))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 30])
-            #expect(try await feedback.doubts() == ["storm"])
+            #expect(try await feedback.quarantineReasons() == ["storm"])
         }
     }
 
@@ -106,7 +106,7 @@ import TestSupport
             let report = try #require(try await feedback.evaluate())
             #expect(report.before == .atRest)
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
-            #expect(report.storm == Storm(registrations: 30, refused: 30, answered: 100))
+            #expect(report.spike == ObservedSpike(registrations: 30, refused: 30, answered: 100))
             #expect(report.decided == ["quarantined": 30])
 
             feedback.clock.advance(by: .seconds(300))
@@ -132,9 +132,9 @@ import TestSupport
             feedback.clock.advance(by: .seconds(899))
             #expect(try await feedback.evaluate()?.after != .atRest)
             feedback.clock.advance(by: .seconds(1))
-            #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
+            #expect(try await feedback.evaluation.routes().routes == [Batches.route])
             #expect(try await feedback.evaluate()?.after == .atRest)
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
             try await feedback.evidence.record([
                 Batches.batch(Self.gone, devices: [99], notification: 1, at: feedback.clock.now, answered: 1000)
             ])
@@ -186,7 +186,7 @@ import TestSupport
                 ])
             }
             let report = try #require(try await feedback.evaluate())
-            #expect(report.storm == Storm(registrations: 22, refused: 176, answered: 880))
+            #expect(report.spike == ObservedSpike(registrations: 22, refused: 176, answered: 880))
             #expect(report.decided == ["quarantined": 176])
         }
     }
@@ -244,7 +244,7 @@ import TestSupport
             feedback.clock.advance(by: .seconds(120))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 1, "kept": 1])
-            #expect(try await feedback.doubts() == ["lane-silent"])
+            #expect(try await feedback.quarantineReasons() == ["lane-silent"])
 
             for notification in 3...4 {
                 try await feedback.evidence.record([
@@ -256,7 +256,7 @@ import TestSupport
             feedback.clock.advance(by: .seconds(120))
             try await feedback.evaluate()
             #expect(try await feedback.decisions() == ["quarantined": 3, "kept": 1])
-            #expect(try await feedback.doubts() == ["lane-silent", "reason-unclear"])
+            #expect(try await feedback.quarantineReasons() == ["lane-silent", "reason-unclear"])
         }
     }
 
@@ -324,9 +324,9 @@ import TestSupport
                 "SELECT sum(answered)::bigint FROM feedback.pulse"
             ).single(Int64.self)
             #expect(sum == 300)
-            try await feedback.evaluation.forgetPulses(before: .start)
+            try await feedback.evaluation.deleteRouteHealth(before: .start)
             #expect(try await feedback.pool.query("SELECT count(*) FROM feedback.pulse").single(Int64.self) == 1)
-            try await feedback.evaluation.forgetPulses(before: .start + .seconds(60))
+            try await feedback.evaluation.deleteRouteHealth(before: .start + .seconds(60))
             #expect(try await feedback.pool.query("SELECT count(*) FROM feedback.pulse").single(Int64.self) == 0)
         }
     }
@@ -340,7 +340,7 @@ import TestSupport
                 VALUES (gen_random_uuid(), gen_random_uuid(), 'family-portal', 'apns', 'production', 'gone', 'x', now())
                 """)
             #expect(try await feedback.decisions() == ["published": 1])
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 }

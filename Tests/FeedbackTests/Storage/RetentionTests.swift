@@ -25,12 +25,12 @@ import TestSupport
             try await feedback.pool.execute(
                 "UPDATE feedback.evidence SET decided_at = \(later.date) WHERE decision = 'discarded'")
             let all = Dictionary(uniqueKeysWithValues: decisions.map { ($0, 1) })
-            #expect(try await feedback.evaluation.forgetEvidence(before: .start) == false)
+            #expect(try await feedback.evaluation.deleteEvidence(before: .start) == false)
             #expect(try await feedback.decisions() == all)
-            _ = try await feedback.evaluation.forgetEvidence(before: .start + .milliseconds(1))
+            _ = try await feedback.evaluation.deleteEvidence(before: .start + .milliseconds(1))
             #expect(
                 try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1, "discarded": 1])
-            _ = try await feedback.evaluation.forgetEvidence(before: later + .milliseconds(1))
+            _ = try await feedback.evaluation.deleteEvidence(before: later + .milliseconds(1))
             #expect(try await feedback.decisions() == ["waiting": 1, "quarantined": 1, "approved": 1])
         }
     }

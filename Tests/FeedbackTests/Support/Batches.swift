@@ -22,10 +22,10 @@ enum Batches {
         DerivedID.uuid5(DerivedID.namespace, ["test-notification", "\(number)"])
     }
 
-    static let lane = FeedbackRoute(app: app, origin: .apns, environment: .production)
+    static let route = FeedbackRoute(app: app, origin: .apns, environment: .production)
     /// A sender's report of a spike, without outcomes.
-    static func word(of storm: RouteHealth.BadTokenSpike) -> Outcomes {
-        batch(badToken, devices: [], at: storm.until, answered: 0, storm: storm)
+    static func spikeReport(of spike: RouteHealth.BadTokenSpike) -> Outcomes {
+        batch(badToken, devices: [], at: spike.until, answered: 0, spike: spike)
     }
 
     static let badToken = Outcome.Answer.rejected(reason: "BadDeviceToken", suspectToken: true)
@@ -37,7 +37,7 @@ enum Batches {
         _ answer: Outcome.Answer, devices: some Sequence<Int>, notification: Int = 0, app: AppID = app,
         origin: Outcomes.Origin = .apns, environment: ProviderEnvironment? = .production, at: Timestamp = .start,
         registeredAt: Timestamp? = registered, answered: Int? = nil, acceptedAt: Timestamp? = nil,
-        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, storm: RouteHealth.BadTokenSpike? = nil,
+        elsewhere: ProviderEnvironment? = nil, refusedFID: String? = nil, spike: RouteHealth.BadTokenSpike? = nil,
         owner: (Int) -> Int? = { $0 }
     ) -> Outcomes {
         Outcomes(
@@ -47,7 +47,7 @@ enum Batches {
             app: app, origin: origin, environment: environment, lane: .interactive,
             routeHealth: answered.map {
                 RouteHealth(
-                    sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: storm)
+                    sender: sender, minute: at.minute, answered: $0, acceptedAt: acceptedAt, badTokenSpike: spike)
             },
             outcomes: devices.map {
                 Outcome(

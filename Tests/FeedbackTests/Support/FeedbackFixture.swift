@@ -36,8 +36,8 @@ struct FeedbackFixture {
 
     /// Evaluates a route now; `nil` if another transaction has locked it.
     @discardableResult
-    func evaluate(_ lane: FeedbackRoute = Batches.lane) async throws -> RouteReport? {
-        try await evaluation.evaluate(lane, now: clock.now)
+    func evaluate(_ route: FeedbackRoute = Batches.route) async throws -> RouteReport? {
+        try await evaluation.evaluate(route, now: clock.now)
     }
 
     /// The number of pieces of evidence by decision.
@@ -51,10 +51,10 @@ struct FeedbackFixture {
     }
 
     /// The distinct reasons of quarantined evidence.
-    func doubts() async throws -> Set<String> {
+    func quarantineReasons() async throws -> Set<String> {
         let rows = try await pool.query("SELECT DISTINCT detail FROM feedback.evidence WHERE decision = 'quarantined'")
-        var doubts: Set<String> = []
-        for row in rows { doubts.insert(try row.decode(String.self, at: "detail")) }
-        return doubts
+        var quarantineReasons: Set<String> = []
+        for row in rows { quarantineReasons.insert(try row.decode(String.self, at: "detail")) }
+        return quarantineReasons
     }
 }

@@ -7,8 +7,8 @@ import TestSupport
 @testable import Feedback
 
 /// Tests spikes that senders report, in Postgres.
-@Suite(.timeLimit(.minutes(3))) struct ToldStormTests {
-    private static let storm = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
+@Suite(.timeLimit(.minutes(3))) struct ReportedSpikeTests {
+    private static let spike = RouteHealth.BadTokenSpike(since: .start + .seconds(-60), until: .start)
 
     private func suspicions(
         _ devices: Range<Int>, at: Timestamp, notification: Int = 1, app: AppID = Batches.app
@@ -20,22 +20,22 @@ import TestSupport
 
     @Test func `a reported spike trips the guard once, even without waiting evidence`() async throws {
         try await FeedbackFixture.with { feedback in
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
-            #expect(try await feedback.evaluation.lanes().lanes == [Batches.lane])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
+            #expect(try await feedback.evaluation.routes().routes == [Batches.route])
             let report = try #require(try await feedback.evaluate())
             #expect(report.after == .tripped(since: .start, until: .start + .seconds(900)))
-            #expect(report.storm == nil)
+            #expect(report.spike == nil)
             feedback.clock.advance(by: .seconds(60))
             #expect(try await feedback.evaluate()?.after == report.after)
 
             // A later report extends the spike.
-            let longer = RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(60))
-            try await feedback.evidence.record([Batches.word(of: longer), Batches.word(of: Self.storm)])
+            let longer = RouteHealth.BadTokenSpike(since: Self.spike.since, until: .start + .seconds(60))
+            try await feedback.evidence.record([Batches.spikeReport(of: longer), Batches.spikeReport(of: Self.spike)])
             #expect(
                 try await feedback.evaluate()?.after == .tripped(since: .start, until: .start + .seconds(960)))
             feedback.clock.advance(by: .seconds(900))
             #expect(try await feedback.evaluate()?.after == .atRest)
-            #expect(try await feedback.evaluation.lanes().lanes.isEmpty)
+            #expect(try await feedback.evaluation.routes().routes.isEmpty)
         }
     }
 
@@ -43,22 +43,22 @@ import TestSupport
         async throws
     {
         try await FeedbackFixture.with { feedback in
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
             try await feedback.evaluate()
             // An operator reset the guard, or the hold time passed.
             try await feedback.pool.execute("UPDATE feedback.guard SET tripped_at = NULL, held_until = NULL")
             let other = FeedbackRoute(app: Batches.other, origin: .apns, environment: .production)
             try await feedback.evidence.record([
-                suspicions(0..<10, at: Self.storm.since),
-                suspicions(10..<19, at: Self.storm.until, notification: 2),
-                suspicions(20..<22, at: Self.storm.since + .seconds(-1), notification: 3),
-                suspicions(30..<33, at: Self.storm.until + .seconds(1), notification: 4),
-                suspicions(40..<44, at: Self.storm.until, notification: 5, app: Batches.other),
+                suspicions(0..<10, at: Self.spike.since),
+                suspicions(10..<19, at: Self.spike.until, notification: 2),
+                suspicions(20..<22, at: Self.spike.since + .seconds(-1), notification: 3),
+                suspicions(30..<33, at: Self.spike.until + .seconds(1), notification: 4),
+                suspicions(40..<44, at: Self.spike.until, notification: 5, app: Batches.other),
             ])
             feedback.clock.advance(by: .seconds(120))
             #expect(try await feedback.evaluate()?.decided == ["quarantined": 19, "approved": 5])
             #expect(try await feedback.evaluate(other)?.decided == ["approved": 4])
-            #expect(try await feedback.doubts() == ["storm"])
+            #expect(try await feedback.quarantineReasons() == ["storm"])
             #expect(try await feedback.evaluation.quarantined() == [Batches.app: 19])
         }
     }
@@ -69,7 +69,7 @@ import TestSupport
                 Batches.batch(Batches.badToken, devices: 0..<30, at: .start + .seconds(-7200), answered: 100)
             ])
             try await feedback.evaluate()
-            try await feedback.evidence.record([Batches.word(of: Self.storm)])
+            try await feedback.evidence.record([Batches.spikeReport(of: Self.spike)])
             try await feedback.evaluate()
             func refused() async throws -> Int64? {
                 try await feedback.pool.query("SELECT refused FROM feedback.guard").single(Int64?.self)
@@ -79,7 +79,7 @@ import TestSupport
             feedback.clock.advance(by: .seconds(900))
             try await feedback.evaluate()
             try await feedback.evidence.record([
-                Batches.word(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
+                Batches.spikeReport(of: RouteHealth.BadTokenSpike(since: .start, until: feedback.clock.now))
             ])
             #expect(try await feedback.evaluate()?.after != .atRest)
             #expect(try await refused() == nil)
@@ -91,7 +91,7 @@ import TestSupport
             let words = [0, 30, 10].map { seconds in
                 Batches.batch(
                     Batches.badToken, devices: [], answered: 100 - seconds,
-                    storm: RouteHealth.BadTokenSpike(since: Self.storm.since, until: .start + .seconds(seconds)))
+                    spike: RouteHealth.BadTokenSpike(since: Self.spike.since, until: .start + .seconds(seconds)))
             }
             let silent = Batches.batch(Batches.badToken, devices: [], answered: 300)
             for batches in [[words[0], silent], [silent, words[1], words[2]], [silent]] {
