@@ -55,7 +55,9 @@ struct SuspicionRule: Hashable, Sendable {
     /// - Parameters:
     ///   - acceptedAt: The provider's last known acceptance on the route.
     ///   - storms: The bad-token spikes that senders reported for the route.
-    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, reportedSpikes: [RouteHealth.BadTokenSpike]) -> Evaluation {
+    func evaluate(_ evidence: Evidence, acceptedAt: Timestamp?, reportedSpikes: [RouteHealth.BadTokenSpike])
+        -> Evaluation
+    {
         switch evidence.verdict {
         case .gone, .misplaced, .fidContradicted: return .approve
         case .fidGone: return evidence.suspicions > 0 ? .approve : .keep

@@ -55,7 +55,9 @@ struct EvidenceEvaluator: Service {
                     if round.isMultiple(of: Self.roundsBetweenGauges) {
                         metrics.record(quarantined: try await store.quarantined())
                     }
-                    if hasMoreToDelete || round.isMultiple(of: Self.roundsBetweenDeletions) { hasMoreToDelete = try await deleteOldRows() }
+                    if hasMoreToDelete || round.isMultiple(of: Self.roundsBetweenDeletions) {
+                        hasMoreToDelete = try await deleteOldRows()
+                    }
                     round += 1
                     if let failure { throw failure }
                     if lastFailure != nil { logger.notice("Evaluating evidence again") }

@@ -48,7 +48,9 @@ struct EvaluationStore: Sendable {
         return (routes.sorted(), dead)
     }
 
-    private func markDead(routeOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError) -> [DeadEvidence] {
+    private func markDead(routeOf row: PostgresRow, _ error: PostgresError) async throws(PostgresError)
+        -> [DeadEvidence]
+    {
         let rows = try await database.query(
             """
             UPDATE feedback.evidence SET dead_at = clock_timestamp(), dead_reason = \(DeadEvidence.unreadable)
@@ -93,7 +95,9 @@ struct EvaluationStore: Sendable {
                 let (due, dead) = try await transaction.due(on: route, now: now)
                 let acceptedAt = due.isEmpty ? nil : try await transaction.lastAcceptance(on: route)
                 let reportedSpikes = due.isEmpty ? [] : try await transaction.reportedSpikes(on: route)
-                let evaluated = due.map { ($0.key, suspicion.evaluate($0, acceptedAt: acceptedAt, reportedSpikes: reportedSpikes)) }
+                let evaluated = due.map {
+                    ($0.key, suspicion.evaluate($0, acceptedAt: acceptedAt, reportedSpikes: reportedSpikes))
+                }
                 try await transaction.keep(evaluated, now: now)
                 for (_, evaluation) in evaluated { report.decided[evaluation.decision, default: 0] += 1 }
                 report.dead = dead

@@ -22,7 +22,8 @@ extension PostgresTransaction {
 
     /// Writes the guard's state. Without new counts, keeps the former spike's counts while the guard stays tripped.
     func set(
-        _ state: GuardState, was before: GuardState, _ spike: ObservedSpike?, reportedUntil: Timestamp?, on route: FeedbackRoute
+        _ state: GuardState, was before: GuardState, _ spike: ObservedSpike?, reportedUntil: Timestamp?,
+        on route: FeedbackRoute
     ) async throws(PostgresError) {
         var moments: (since: Date?, until: Date?)
         if case .tripped(let since, let until) = state { moments = (since.date, until.date) }

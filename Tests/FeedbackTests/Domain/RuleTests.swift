@@ -58,7 +58,7 @@ import Testing
         for offset in [-60, -30, 0, 5] {
             var evidence = suspect()
             evidence.observedAt = .start + .seconds(offset)
-            #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .quarantine(.spike))
+            #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .quarantine(.badTokenSpike))
             evidence.verdict = .gone
             #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .approve)
         }
@@ -67,7 +67,9 @@ import Testing
             evidence.observedAt = .start + .seconds(offset)
             #expect(evaluate(evidence, acceptedAt: .start, reportedSpikes: [spike]) == .approve)
         }
-        #expect(evaluate(suspect("INVALID_ARGUMENT"), acceptedAt: .start, reportedSpikes: [spike]) == .quarantine(.spike))
+        #expect(
+            evaluate(suspect("INVALID_ARGUMENT"), acceptedAt: .start, reportedSpikes: [spike])
+                == .quarantine(.badTokenSpike))
     }
 
     @Test func `the required number of notifications is configurable`() {
